@@ -1,0 +1,119 @@
+"""What a simulation returns: when everything happened, and the numbers read off it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from distlearn.pipeline.action import Action
+from distlearn.pipeline.costs import Costs
+from distlearn.pipeline.schedule import Schedule
+
+
+class Event(NamedTuple):
+    """One action in time: ``start`` and ``end`` in the unit of the costs (seconds)."""
+
+    rank: int
+    action: Action
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A simulated run of a schedule.
+
+    Two definitions of "bubble" are in use, and two spans, so each number says which it is:
+
+    ============================  =====================  ==========================
+    ..                            idle / span            idle / ideal
+    ============================  =====================  ==========================
+    span = makespan               bubble_fraction        bubble_over_ideal
+    span = longest rank's span    span_bubble_fraction   span_bubble_over_ideal
+    ============================  =====================  ==========================
+
+    with ideal = mean busy time of a rank and idle = span - ideal. The zero-bubble, GPipe and
+    Chimera papers divide by the span; Megatron-LM divides by the ideal time and gets (p-1)/m.
+    The longest rank's span, from its first start to its last end, is what counts if a rank may
+    begin its next step without waiting for the others.
+
+    Attributes
+    ----------
+    schedule, costs
+        What was simulated.
+    events : tuple of Event
+        Every action, rank by rank, in the order in which the rank does them.
+    makespan : float
+        Seconds from the start (0) until the last action ends.
+    busy : tuple of float
+        Per rank, seconds spent in actions.
+    longest_span : float
+        The longest time from a rank's first start to its last end.
+    peak_activations : tuple of int
+        Per rank, the most (stage, microbatch) activations kept at once, each from its F until its
+        B or W. One is worth 1/v of a rank's layers.
+    peak_bytes : tuple of float
+        The same in bytes, with ``costs.activation`` and ``activation_after_I``.
+    """
+
+    schedule: Schedule
+    costs: Costs
+    events: tuple[Event, ...] = field(repr=False)
+    makespan: float
+    busy: tuple[float, ...]
+    longest_span: float
+    peak_activations: tuple[int, ...]
+    peak_bytes: tuple[float, ...]
+
+    @property
+    def ideal(self) -> float:
+        """Mean busy time of a rank: the time a step would take without any bubble."""
+        return sum(self.busy) / len(self.busy)
+
+    @property
+    def bubble_fraction(self) -> float:
+        """Idle share of the makespan, ``1 - ideal / makespan``."""
+        return _share(self.makespan - self.ideal, self.makespan)
+
+    @property
+    def bubble_over_ideal(self) -> float:
+        """Idle time over ideal time, ``makespan / ideal - 1``: Megatron-LM's definition."""
+        return _share(self.makespan - self.ideal, self.ideal)
+
+    @property
+    def span_bubble_fraction(self) -> float:
+        """Idle share of the longest rank's span, ``1 - ideal / longest_span``."""
+        return _share(self.longest_span - self.ideal, self.longest_span)
+
+    @property
+    def span_bubble_over_ideal(self) -> float:
+        """Idle time within the longest rank's span, over ideal time."""
+        return _share(self.longest_span - self.ideal, self.ideal)
+
+    def rank_events(self, rank: int) -> tuple[Event, ...]:
+        """The events of one rank, in order."""
+        return tuple(event for event in self.events if event.rank == rank)
+
+    def memory_curve(self, rank: int) -> list[tuple[float, int]]:
+        """Activations kept by a rank over time: (time, count from then on), starting at (0, 0).
+
+        An activation is counted from the start of its F to the end of its B or W.
+        """
+        changes: list[tuple[float, int]] = []
+        for event in self.rank_events(rank):
+            if event.action.kind == "F":
+                changes.append((event.start, 1))
+            elif event.action.kind in "BW":
+                changes.append((event.end, -1))
+        curve, kept = [(0.0, 0)], 0
+        for time, change in changes:
+            kept += change
+            if curve[-1][0] == time:
+                curve[-1] = (time, kept)
+            else:
+                curve.append((time, kept))
+        return curve
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
