@@ -1,0 +1,23 @@
+"""Devices and their limits: the catalogue, the roofline, how much work a kernel is."""
+
+from __future__ import annotations
+
+from distlearn.hardware.devices import DeviceSpec, Rate, device, devices
+from distlearn.hardware.dtypes import dtype_name, itemsize
+from distlearn.hardware.roofline import Roofline, roofline
+from distlearn.hardware.work import Work, adam_step, gemm, layer_norm
+
+__all__ = [
+    "DeviceSpec",
+    "Rate",
+    "Roofline",
+    "Work",
+    "adam_step",
+    "device",
+    "devices",
+    "dtype_name",
+    "gemm",
+    "itemsize",
+    "layer_norm",
+    "roofline",
+]
