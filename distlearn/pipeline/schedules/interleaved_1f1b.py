@@ -30,7 +30,7 @@ def order(p: int, m: int, v: int, group: int | None = None) -> Schedule:
         (``p <= group <= m`` and ``m % group`` zero or >= p) is sufficient.
     """
     if group is None and m % p:
-        fits = [g for g in range(p, m + 1) if m % g == 0 or m % g >= p]
+        fits = [g for g in range(p, m + 1) if _full_groups(p, m, g)]
         hint = f"pass group={fits[0]} to run m={m} in uneven groups" if fits else "choose m >= p"
         raise ValueError(f"interleaved_1f1b needs m % p == 0 when no group is given; "
                          f"got {m} % {p} = {m % p}; {hint}")
@@ -55,7 +55,7 @@ def order(p: int, m: int, v: int, group: int | None = None) -> Schedule:
         ranks.append((*actions, *backward[total - warmup :]))
     placement = tuple(stage % p for stage in range(p * v))
     schedule = Schedule("interleaved_1f1b", p, m, v, placement=placement, ranks=tuple(ranks))
-    if size < p or 0 < m % size < p:  # outside the sufficient rule: see whether it runs
+    if not _full_groups(p, m, size):  # outside the sufficient rule: see whether it runs
         try:
             validate(schedule)
         except ScheduleError as error:
@@ -66,6 +66,11 @@ def order(p: int, m: int, v: int, group: int | None = None) -> Schedule:
     return schedule
 
 
+def _full_groups(p: int, m: int, group: int) -> bool:
+    """Megatron-LM's rule: every group, the last one too, is long enough to fill the pipeline."""
+    return group >= p and (m % group == 0 or m % group >= p)
+
+
 def _warmup(p: int, v: int, r: int, group: int) -> int:
     return 2 * (p - 1 - r) + (v - 1) * group
 
@@ -73,8 +78,11 @@ def _warmup(p: int, v: int, r: int, group: int) -> int:
 def bubble_time(p: int, m: int, v: int, costs: Costs, group: int | None = None) -> float:
     """Idle time of a rank, ``(p-1)(F+B)`` with F and B of one thin stage: 1/v of 1F1B's.
 
-    Holds for ``m % group == 0``, and ``group == p`` (larger groups only if they divide m as well).
+    Holds if every group has at least p microbatches, the last one too.
     """
+    if not _full_groups(p, m, group or p):
+        raise ValueError(f"interleaved_1f1b's bubble formula needs groups of at least p={p} "
+                         f"microbatches; got m={m} in groups of {group or p}")
     F, B, _, _ = costs.uniform()
     return (p - 1) * (F + B)
 
