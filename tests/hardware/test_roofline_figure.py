@@ -1,0 +1,86 @@
+"""The roofline figure, for its data: roofs, ridges and points are where the model says."""
+
+import io
+
+import pytest
+
+from distlearn.hardware import Work, adam_step, devices, gemm, layer_norm, roofline
+from distlearn.plots.roofline import roofline as draw
+from distlearn.plots.roofline import roofline_text
+
+KERNELS = (adam_step(10**9), layer_norm(8192, 4096), gemm(128, 128, 128), gemm(4096, 4096, 4096))
+
+
+def lines(figure, count):
+    """The x and y data of the lines with ``count`` vertices, in drawing order."""
+    return [line.get_xydata().tolist() for line in figure.axes[0].lines
+            if len(line.get_xdata()) == count]
+
+
+def test_roofs_rise_with_the_bandwidth_and_stop_at_the_peak():
+    figure = draw(devices())
+    assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
+    roofs = lines(figure, 3)
+    assert len(roofs) == len(devices())
+    for spec, (start, ridge, end) in zip(devices(), roofs, strict=True):
+        assert start[1] * 1e12 == pytest.approx(start[0] * spec.memory_bytes_per_s)
+        assert ridge[1] * 1e12 == end[1] * 1e12 == pytest.approx(spec.peak_flops("float16"))
+        assert ridge[0] == pytest.approx(roofline(spec, 1, 1, "float16").ridge)
+
+
+def test_every_kernel_stands_on_every_device():
+    figure = draw(devices(), KERNELS)
+    spots = lines(figure, 1)[len(devices()):]  # the first single points are the ridges
+    expected = [(work, spec) for work in KERNELS for spec in devices()]
+    assert len(spots) == len(expected)
+    for ((x, y),), (work, spec) in zip(spots, expected, strict=True):
+        assert x == pytest.approx(work.flops / work.bytes)
+        assert y * 1e12 == pytest.approx(work.flops / roofline(spec, *work[1:]).time_s)
+
+
+def test_everything_is_inside_the_axes_and_labelled():
+    figure = draw(devices(), KERNELS)
+    axes = figure.axes[0]
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    for line in axes.lines:
+        for x, y in line.get_xydata():
+            assert left <= x <= right and bottom * (1 - 1e-9) <= y <= top
+    texts = {text.get_text() for text in axes.texts}
+    assert {"ridge 153", "ridge 295", "ridge 221", *(work.name for work in KERNELS)} <= texts
+    figure.savefig(io.BytesIO(), format="png")  # any layout warning is an error here
+
+
+def test_labels_do_not_overlap():
+    figure = draw(devices(), KERNELS)
+    figure.savefig(io.BytesIO(), format="png")
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    boxes.append(figure.axes[0].get_legend().get_window_extent())
+    for i, one in enumerate(boxes):
+        assert not any(one.overlaps(other) for other in boxes[i + 1:])
+
+
+def test_text_alternative_names_every_device_and_kernel():
+    text = roofline_text(devices(), KERNELS)
+    assert draw(devices(), KERNELS).get_label() == text
+    for name in [*(spec.name for spec in devices()), *(work.name for work in KERNELS)]:
+        assert name in text
+
+
+def test_vector_unit_and_one_device_by_name():
+    (roof,) = lines(draw("A100-SXM4-80GB", dtype="float32", unit="vector", title="t"), 3)
+    assert roof[1][1] == 19.5
+
+
+@pytest.mark.parametrize(("chosen", "message"), [
+    ([], "takes 1 to 5 devices; got 0"),
+    (["A100-SXM4-80GB"] * 6, "takes 1 to 5 devices; got 6"),
+])
+def test_number_of_devices(chosen, message):
+    with pytest.raises(ValueError, match=message):
+        draw(chosen)
+
+
+def test_points_that_log_axes_cannot_show():
+    copy = Work("copy", 0.0, 1e9, "float16", "vector")
+    with pytest.raises(ValueError, match="'copy' has flops=0"):
+        draw("A100-SXM4-80GB", [copy])
