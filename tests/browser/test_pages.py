@@ -1,0 +1,82 @@
+"""Every built page: no error, no outside request, readable on a phone, accessible, both themes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import BOOK
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+GENERATED = {"genindex.html", "search.html"}
+PAGES = sorted(
+    str(path.relative_to(BOOK))
+    for path in BOOK.rglob("*.html")
+    if path.name not in GENERATED and not path.relative_to(BOOK).parts[0].startswith("_")
+) or ["index.html"]
+
+
+def test_axe_is_the_vendored_one() -> None:
+    readme = (AXE.parent / "README.md").read_text()
+    wanted = re.search(r"SHA-256 ([0-9a-f]{64})", readme)
+    assert wanted and hashlib.sha256(AXE.read_bytes()).hexdigest() == wanted[1]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_page(
+    visit: Callable[..., Any], shots: Path, name: str, theme: str, width: int
+) -> None:
+    with visit(name, theme=theme, width=width) as page:
+        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        stem = name.removesuffix(".html").replace("/", "-")
+        page.screenshot(path=shots / f"{stem}-{theme}-{width}.png", full_page=True)
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, f"{name} scrolls sideways by {wide} px at {width} px"
+        page.evaluate(AXE.read_text())
+        result = page.evaluate(
+            "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations)"
+        )
+        serious = [
+            f"{violation['id']}: {violation['help']}: {node['html'][:160]}"
+            for violation in result
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"]
+        ]
+        assert not serious, "\n".join(serious)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_picture_has_a_text_alternative_and_every_local_link_leads_somewhere(
+    visit: Callable[..., Any], name: str
+) -> None:
+    with visit(name) as page:
+        bare = page.evaluate(
+            "[...document.querySelectorAll('main img')].filter(i => !i.alt.trim()).map(i => i.src)"
+        )
+        assert not bare
+        links = page.evaluate(
+            "[...document.querySelectorAll('a[href]')].map(a => a.href.split('#')[0])"
+            ".filter(h => h.startsWith('file:'))"
+        )
+        dead = [link for link in sorted(set(links)) if not page_exists(link)]
+        assert not dead
+
+
+def page_exists(uri: str) -> bool:
+    from urllib.parse import unquote, urlparse
+
+    return Path(unquote(urlparse(uri).path)).exists()
+
+
+def test_search_finds_a_schedule(visit: Callable[..., Any]) -> None:
+    with visit("search.html?q=interleaved") as page:
+        page.wait_for_selector("#search-results li a")
+        found = page.eval_on_selector_all("#search-results li a", "as => as.map(a => a.href)")
+        assert any("pipeline" in link for link in found)
