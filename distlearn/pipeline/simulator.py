@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from distlearn.pipeline.action import Action
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
-from distlearn.pipeline.timeline import Event, Timeline
-from distlearn.pipeline.validate import run_in_order
+from distlearn.pipeline.timeline import Timeline
+from distlearn.pipeline.validate import Step, in_order
 
 
 def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
@@ -48,24 +47,26 @@ def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
     seconds = {kind: costs.per_stage(kind, schedule.stages) for kind in "FBIW"}
     kept = costs.per_stage("activation", schedule.stages)
     kept_after_I = costs.per_stage("activation_after_I", schedule.stages)
-    comm, p = costs.comm, len(schedule.ranks)
-    finished: dict[Action, tuple[int, float]] = {}
-    events: list[list[Event]] = [[] for _ in range(p)]
+    home, comm, p = schedule.placement, costs.comm, len(schedule.ranks)
+    ended: dict[Step, float] = {}
+    starts: list[list[float]] = [[] for _ in range(p)]
+    ends: list[list[float]] = [[] for _ in range(p)]
     free, busy = [0.0] * p, [0.0] * p
     count, peak_count = [0] * p, [0] * p
     size, peak_size = [0.0] * p, [0.0] * p
 
-    def run(rank: int, index: int, action: Action, waited_for: tuple[Action, ...]) -> None:
+    for rank, action, waited_for in in_order(schedule):
         start = free[rank]
         for other in waited_for:
-            other_rank, end = finished[other]
-            start = max(start, end if other_rank == rank else end + comm)
+            arrived = ended[other] if home[other[1]] == rank else ended[other] + comm
+            if arrived > start:
+                start = arrived
         kind, stage, _ = action
         duration = seconds[kind][stage]
-        free[rank] = start + duration
+        free[rank] = ended[action] = start + duration
         busy[rank] += duration
-        finished[action] = (rank, free[rank])
-        events[rank].append(Event(rank, action, start, free[rank]))
+        starts[rank].append(start)
+        ends[rank].append(free[rank])
         if kind == "F":
             count[rank] += 1
             size[rank] += kept[stage]
@@ -77,12 +78,12 @@ def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
             count[rank] -= 1
             size[rank] -= kept[stage] if kind == "B" else kept_after_I[stage]
 
-    run_in_order(schedule, run)
-    spans = [row[-1].end - row[0].start for row in events if row]
+    spans = [end[-1] - start[0] for start, end in zip(starts, ends, strict=True) if start]
     return Timeline(
         schedule=schedule,
         costs=costs,
-        events=tuple(event for row in events for event in row),
+        starts=tuple(map(tuple, starts)),
+        ends=tuple(map(tuple, ends)),
         makespan=max(free, default=0.0),
         busy=tuple(busy),
         longest_span=max(spans, default=0.0),

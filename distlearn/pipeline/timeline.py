@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from distlearn.pipeline.action import Action
@@ -41,8 +42,8 @@ class Timeline:
     ----------
     schedule, costs
         What was simulated.
-    events : tuple of Event
-        Every action, rank by rank, in the order in which the rank does them.
+    starts, ends : tuple of tuple of float
+        ``starts[r][k]`` and ``ends[r][k]``: seconds at which ``schedule.ranks[r][k]`` starts, ends.
     makespan : float
         Seconds from the start (0) until the last action ends.
     busy : tuple of float
@@ -58,7 +59,8 @@ class Timeline:
 
     schedule: Schedule
     costs: Costs
-    events: tuple[Event, ...] = field(repr=False)
+    starts: tuple[tuple[float, ...], ...] = field(repr=False)
+    ends: tuple[tuple[float, ...], ...] = field(repr=False)
     makespan: float
     busy: tuple[float, ...]
     longest_span: float
@@ -90,9 +92,15 @@ class Timeline:
         """Idle time within the longest rank's span, over ideal time."""
         return _share(self.longest_span - self.ideal, self.ideal)
 
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """Every action in time, rank by rank, in the order in which the rank does them."""
+        return tuple(event for rank in range(len(self.starts)) for event in self.rank_events(rank))
+
     def rank_events(self, rank: int) -> tuple[Event, ...]:
         """The events of one rank, in order."""
-        return tuple(event for event in self.events if event.rank == rank)
+        rows = zip(self.schedule.ranks[rank], self.starts[rank], self.ends[rank], strict=True)
+        return tuple(Event(rank, action, start, end) for action, start, end in rows)
 
     def memory_curve(self, rank: int) -> list[tuple[float, int]]:
         """Activations kept by a rank over time: (time, count from then on), starting at (0, 0).

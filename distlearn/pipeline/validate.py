@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from distlearn.pipeline.action import Action
 from distlearn.pipeline.schedule import Schedule
+
+Step = tuple[str, int, int]
+"""An action as a plain triple: equal to the `Action`, and three times cheaper to make."""
 
 
 class ScheduleError(ValueError):
@@ -31,8 +34,8 @@ class ScheduleError(ValueError):
         self.problem, self.rank, self.action, self.chain = problem, rank, action, chain
 
 
-def dependencies(action: Action, stages: int, split: bool) -> tuple[Action, ...]:
-    """The actions that must have ended before this one starts.
+def dependencies(action: Step, stages: int, split: bool) -> tuple[Step, ...]:
+    """The actions that must have ended before this one starts, as (kind, stage, microbatch).
 
     F waits for the previous stage's F; B and I wait for their own F and for the next stage's
     backward; W waits for its I.
@@ -44,16 +47,20 @@ def dependencies(action: Action, stages: int, split: bool) -> tuple[Action, ...]
         Stages of the whole pipeline.
     split : bool
         Whether the next stage does this microbatch's backward as I and W instead of B.
+
+    Examples
+    --------
+    >>> dependencies(Action("B", 2, 5), stages=4, split=False)
+    (('F', 2, 5), ('B', 3, 5))
     """
     kind, stage, i = action
     if kind == "F":
-        return () if stage == 0 else (Action("F", stage - 1, i),)
+        return () if stage == 0 else (("F", stage - 1, i),)
     if kind == "W":
-        return (Action("I", stage, i),)
-    own = Action("F", stage, i)
+        return (("I", stage, i),)
     if stage == stages - 1:
-        return (own,)
-    return (own, Action("I" if split else "B", stage + 1, i))
+        return (("F", stage, i),)
+    return ("F", stage, i), ("I" if split else "B", stage + 1, i)
 
 
 def validate(schedule: Schedule) -> None:
@@ -79,7 +86,8 @@ def validate(schedule: Schedule) -> None:
 F0.0, which is later on rank 0 (action 1)
     """
     _check_complete(schedule)
-    run_in_order(schedule, lambda rank, index, action, waited: None)
+    for _ in in_order(schedule):
+        pass
 
 
 def _check_complete(schedule: Schedule) -> None:
@@ -123,15 +131,12 @@ def _check_complete(schedule: Schedule) -> None:
             raise ScheduleError("missing", rank, lost, f"rank {rank}: {lost} is missing")
 
 
-def run_in_order(
-    schedule: Schedule,
-    visit: Callable[[int, int, Action, tuple[Action, ...]], None],
-) -> None:
+def in_order(schedule: Schedule) -> Iterator[tuple[int, Action, tuple[Step, ...]]]:
     """Run every rank's list in order, each action as soon as what it waits for is done.
 
-    ``visit(rank, index, action, waited_for)`` is called once per action, in an order in which
-    every dependency comes first. A rank that is blocked sleeps until the action it waits for is
-    done, so the cost is linear.
+    Yields ``(rank, action, waited_for)`` once per action, in an order in which every dependency
+    comes first. A rank that is blocked sleeps until the action it waits for is done, so the cost
+    is linear.
 
     Raises
     ------
@@ -139,26 +144,27 @@ def run_in_order(
         With ``problem == "deadlock"`` if some rank waits forever.
     """
     ranks, stages = schedule.ranks, schedule.stages
-    split = {(a.stage, a.microbatch) for actions in ranks for a in actions if a.kind == "I"}
-    done: set[Action] = set()
-    sleepers: dict[Action, list[int]] = {}
+    split = {(stage, i) for actions in ranks for kind, stage, i in actions if kind == "I"}
+    done: set[Step] = set()
+    sleepers: dict[Step, list[int]] = {}
     position = [0] * len(ranks)
     ready = deque(range(len(ranks)))
     while ready:
         rank = ready.popleft()
-        actions = ranks[rank]
-        while position[rank] < len(actions):
-            action = actions[position[rank]]
-            waits = dependencies(action, stages, (action.stage + 1, action.microbatch) in split)
-            blocker = next((other for other in waits if other not in done), None)
-            if blocker is not None:
+        for index in range(position[rank], len(ranks[rank])):
+            action = ranks[rank][index]
+            _, stage, i = action
+            waits = dependencies(action, stages, (stage + 1, i) in split)
+            if not done.issuperset(waits):
+                blocker = next(other for other in waits if other not in done)
                 sleepers.setdefault(blocker, []).append(rank)
+                position[rank] = index
                 break
-            visit(rank, position[rank], action, waits)
+            yield rank, action, waits
             done.add(action)
-            position[rank] += 1
-            ready.extend(sleepers.pop(action, ()))
-    blocked = {rank: other for other, sleeping in sleepers.items() for rank in sleeping}
+            if action in sleepers:
+                ready.extend(sleepers.pop(action))
+    blocked = {rank: Action(*other) for other, asleep in sleepers.items() for rank in asleep}
     if blocked:
         raise _deadlock(schedule, position, blocked)
 
