@@ -1,0 +1,9 @@
+"""Figures: one function a picture, the same for book, notebook, command line and feedback."""
+
+from __future__ import annotations
+
+from distlearn.plots.palette import KIND_NAMES, PALETTE
+from distlearn.plots.timeline import timeline
+from distlearn.plots.timeline_svg import describe, timeline_svg
+
+__all__ = ["KIND_NAMES", "PALETTE", "describe", "timeline", "timeline_svg"]

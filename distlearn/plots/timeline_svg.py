@@ -1,0 +1,306 @@
+"""A pipeline timeline as one stand-alone SVG: the picture of the book, the CLI and the explorer.
+
+The text is a pure function of the timeline, so it can be compared, committed and inlined; colours
+are CSS custom properties and follow the reader's light or dark setting. The explorer's
+``timeline_svg.js`` draws the same string, character by character.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from distlearn.pipeline import Event, Timeline
+from distlearn.plots.look import STYLE, group_attributes
+from distlearn.plots.numbers import fixed, number, percent, ticks
+from distlearn.plots.palette import KIND_NAMES
+
+LEFT, RIGHT = 58, 68  # px beside the time axis: rank names, and idle time or peak
+_CHAR = 0.6  # width of a digit, as a share of the font size
+
+
+def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None = None,
+                 unit: str = "", width: int = 760, tooltips: bool = True) -> str:
+    """Draw a timeline: a row per rank, boxes to scale, and below what each rank keeps.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    memory : bool
+        Whether to draw, below the rows, the activations that each rank keeps over time, in whole
+        microbatches (v pieces of a rank's v stages make one).
+    title : str, optional
+        A heading. Without one the picture still has a name for screen readers.
+    unit : str
+        Unit of the costs, for example ``"ms"``.
+    width : int
+        Width of the drawing in px, at least 240. Text keeps its size, so a wider drawing shows
+        more numbers.
+    tooltips : bool
+        Whether each box says action, start and end when pointed at.
+
+    Returns
+    -------
+    str
+        A well-formed SVG document without outside references.
+
+    Raises
+    ------
+    ValueError
+        If ``width`` is below 240.
+
+    Examples
+    --------
+    >>> from distlearn.pipeline import build, simulate
+    >>> timeline_svg(simulate(build("1f1b", p=2, m=3)))[:42]
+    '<svg xmlns="http://www.w3.org/2000/svg" cl'
+    """
+    if width < 240:
+        raise ValueError(f"width must be at least 240 px; got width={width}")
+    frame = Frame.of(timeline, memory=memory, title=title, width=width)
+    name = title or f"Timeline of {timeline.schedule.name}"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="dl-svg" role="img" width="{width}" '
+        f'height="{frame.height}" viewBox="0 0 {width} {frame.height}" '
+        'font-family="system-ui, sans-serif" font-size="12">',
+        f"<title>{escape(name)}</title>",
+        f"<desc>{escape(describe(timeline, unit))}</desc>",
+        f"<style>{STYLE}</style>",
+        f'<rect{group_attributes("bg")} width="{width}" height="{frame.height}"/>',
+    ]
+    if title:
+        parts.append(f'<text{group_attributes("text")} x="{LEFT}" y="20" font-size="14" '
+                     f'font-weight="600">{escape(title)}</text>')
+    parts += _legend(timeline, frame)
+    parts += _rows(timeline, frame)
+    parts += _boxes(timeline, frame, unit, tooltips)
+    if memory:
+        parts += _memory(timeline, frame)
+    parts += _axis(frame, unit)
+    parts.append("</svg>")
+    return "\n".join(parts)
+
+
+def describe(timeline: Timeline, unit: str = "") -> str:
+    """The numbers of a timeline in words: the picture's text alternative."""
+    s = timeline.schedule
+    after = f" {unit}" if unit else ""
+    peaks = ", ".join(number(peak / s.v) for peak in timeline.peak_activations)
+    return (
+        f"Schedule {s.name} with p={s.p} ranks, m={s.m} microbatches, v={s.v} "
+        f"{'stage' if s.v == 1 else 'stages'} per rank. "
+        f"Makespan {number(timeline.makespan)}{after}. "
+        f"Bubble: {percent(timeline.bubble_fraction)} of the makespan, "
+        f"{percent(timeline.bubble_over_ideal)} of the ideal time. "
+        f"Most activations kept, in whole microbatches, from rank 0 on: {peaks}."
+    )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where things are, in px. ``x(time)`` is the one scale of the picture."""
+
+    width: int
+    scale: float
+    span: float
+    legend: tuple[tuple[str, int, int, int], ...]
+    row: int
+    gap: int
+    top: int
+    strip: int
+    strips: int
+    axis: int
+    height: int
+
+    @classmethod
+    def of(cls, timeline: Timeline, *, memory: bool, title: str | None, width: int) -> Frame:
+        """Lay out the picture of a timeline."""
+        p = timeline.schedule.p
+        span = timeline.makespan if timeline.makespan > 0 else 1.0
+        row, gap, strip = (24, 3, 20) if p <= 8 else (18, 2, 14)
+        y = 34 if title else 10
+        legend, y = _place_legend(timeline, width, y)
+        top = y + 8
+        strips = top + p * (row + gap) + 24
+        axis = strips + p * strip + 4 if memory else top + p * (row + gap) + 2
+        return cls(width, (width - LEFT - RIGHT) / span, span, legend, row, gap, top, strip,
+                   strips, axis, axis + 38)
+
+    def x(self, time: float) -> float:
+        """Horizontal place of a time."""
+        return LEFT + time * self.scale
+
+    def y(self, rank: int) -> int:
+        """Top of a rank's row."""
+        return self.top + rank * (self.row + self.gap)
+
+
+def chunk_of(timeline: Timeline) -> list[int]:
+    """For each stage, which of its rank's stages it is, 0-based: the shade of its boxes."""
+    seen = [0] * timeline.schedule.p
+    chunks = []
+    for rank in timeline.schedule.placement:
+        chunks.append(seen[rank])
+        seen[rank] += 1
+    return chunks
+
+
+def duration_text(timeline: Timeline, kind: str) -> str:
+    """What an action of this kind takes: one number, or the range over the stages."""
+    seconds = timeline.costs.per_stage(kind, timeline.schedule.stages)
+    least, most = number(min(seconds)), number(max(seconds))
+    return least if least == most else f"{least} to {most}"
+
+
+def kinds_of(timeline: Timeline) -> list[str]:
+    """The kinds of action that occur, in the order F, B, I, W."""
+    there = {event.action.kind for event in timeline.events}
+    return [kind for kind in "FBIW" if kind in there]
+
+
+def _legend_entries(timeline: Timeline) -> list[tuple[str, str]]:
+    entries = [(kind, f"{kind} {KIND_NAMES[kind]}: {duration_text(timeline, kind)}")
+               for kind in kinds_of(timeline)]
+    entries.append(("idle", "bubble (idle)"))
+    if timeline.schedule.v > 1:
+        entries.append(("note", "shade: chunk, as numbered here"))
+    return entries
+
+
+def _place_legend(timeline: Timeline, width: int,
+                  y: int) -> tuple[tuple[tuple[str, int, int, int], ...], int]:
+    """Put the entries in lines that fit: (class, x, y, swatches) of each, and the y below."""
+    x, placed = LEFT, []
+    for name, text in _legend_entries(timeline):
+        swatches = 0 if name == "note" else 1 if name == "idle" else timeline.schedule.v
+        size = swatches * 17 + 7 * len(text) + 16
+        if x > LEFT and x + size > width:
+            x, y = LEFT, y + 20
+        placed.append((name, x, y, swatches))
+        x += size
+    return tuple(placed), y + 16
+
+
+def _legend(timeline: Timeline, frame: Frame) -> list[str]:
+    parts = []
+    for (name, text), (_, x, y, swatches) in zip(
+            _legend_entries(timeline), frame.legend, strict=True):
+        for chunk in range(swatches):
+            place = f'x="{x + 17 * chunk}" y="{y}" width="15" height="14"'
+            if name == "idle":
+                parts.append(f"<rect{group_attributes('idle')} {place}/>")
+                continue
+            parts.append(f"<g{group_attributes(name, chunk)}><rect {place}/>")
+            if swatches > 1:
+                parts.append(f'<text{group_attributes(name, chunk, text=True)} font-size="10" '
+                             f'text-anchor="middle" x="{x + 17 * chunk + 7.5}" '
+                             f'y="{y + 11}">{chunk}</text>')
+            parts.append("</g>")
+        start = x + swatches * 17 + (4 if swatches else 0)
+        parts.append(f'<text{group_attributes("text")} x="{start}" y="{y + 11}">{text}</text>')
+    return parts
+
+
+def _rows(timeline: Timeline, frame: Frame) -> list[str]:
+    """Each rank's name, its row in the colour of idleness, and how long it idles."""
+    right, end = frame.width - RIGHT, timeline.makespan
+    parts = []
+    for rank in range(timeline.schedule.p):
+        y = frame.y(rank)
+        middle = y + frame.row / 2 + 4
+        parts.append(f'<rect{group_attributes("idle")} x="{LEFT}" y="{y}" '
+                     f'width="{right - LEFT}" height="{frame.row}"/>')
+        parts.append(f'<text{group_attributes("text")} x="{LEFT - 8}" y="{fixed(middle, 1)}" '
+                     f'text-anchor="end">rank {rank}</text>')
+        idle = number(max(end - timeline.busy[rank], 0.0))
+        parts.append(f'<text{group_attributes("muted")} x="{right + 8}" '
+                     f'y="{fixed(middle, 1)}">idle {idle}</text>')
+    return parts
+
+
+def _boxes(timeline: Timeline, frame: Frame, unit: str, tooltips: bool) -> list[str]:
+    chunks = chunk_of(timeline)
+    groups: dict[tuple[str, int], list[Event]] = {}
+    for event in timeline.events:
+        groups.setdefault((event.action.kind, chunks[event.action.stage]), []).append(event)
+    size, labelled = _label_size(timeline, frame)
+    shortest = min((e.end - e.start for e in timeline.events if e.end > e.start), default=1.0)
+    edge = "0.8" if shortest * frame.scale > 4 else "0.3"  # an edge must not hide a thin box
+    after = f" {unit}" if unit else ""
+    parts = []
+    for (kind, chunk), events in sorted(groups.items()):
+        boxes, labels = [], []
+        for event in events:
+            y = frame.y(event.rank)
+            left = fixed(frame.x(event.start), 2)
+            box = (f'<rect x="{left}" y="{y}" '
+                   f'width="{fixed((event.end - event.start) * frame.scale, 2)}" '
+                   f'height="{frame.row}"')
+            if tooltips:
+                box += (f"><title>{event.action} on rank {event.rank}: {number(event.start)} to "
+                        f"{number(event.end)}{escape(after)}</title></rect>")
+            else:
+                box += "/>"
+            boxes.append(box)
+            if (kind, event.action.stage) in labelled:
+                middle = fixed(frame.x((event.start + event.end) / 2), 2)
+                labels.append(f'<text x="{middle}" y="{fixed(y + frame.row / 2 + 0.35 * size, 1)}">'
+                              f"{event.action.microbatch}</text>")
+        parts.append(f'<g{group_attributes(kind, chunk)} stroke-width="{edge}">'
+                     + "".join(boxes) + "</g>")
+        if labels:
+            parts.append(f'<g{group_attributes(kind, chunk, text=True)} font-size="{size}" '
+                         'text-anchor="middle" pointer-events="none">' + "".join(labels) + "</g>")
+    return parts
+
+
+def _label_size(timeline: Timeline, frame: Frame) -> tuple[int, set[tuple[str, int]]]:
+    """One font size for the numbers, and the (kind, stage) whose boxes have room for it."""
+    digits = len(str(timeline.schedule.m - 1))
+    size, labelled = 12 if frame.row > 20 else 11, set()
+    for kind in kinds_of(timeline):
+        for stage, seconds in enumerate(timeline.costs.per_stage(kind, timeline.schedule.stages)):
+            fits = int((seconds * frame.scale - 1.5 + 1e-7) / (_CHAR * digits))
+            if fits >= 7:
+                labelled.add((kind, stage))
+                size = min(size, fits)
+    return size, labelled
+
+
+def _memory(timeline: Timeline, frame: Frame) -> list[str]:
+    """A strip per rank: the activations it keeps, all strips to one scale."""
+    v, right = timeline.schedule.v, frame.width - RIGHT
+    most = max(max(timeline.peak_activations), 1)
+    unit = "whole microbatches" if v == 1 else f"whole microbatches ({v} pieces of one stage each)"
+    parts = [f'<text{group_attributes("text")} x="{LEFT}" y="{frame.strips - 6}">'
+             f"activations kept, in {unit}</text>"]
+    for rank in range(timeline.schedule.p):
+        base = frame.strips + (rank + 1) * frame.strip
+        step = (frame.strip - 3) / most
+        path = f"M{LEFT} {base}"
+        for time, kept in timeline.memory_curve(rank):
+            path += f"H{fixed(frame.x(time), 2)}V{fixed(base - kept * step, 2)}"
+        path += f"H{fixed(frame.x(timeline.makespan), 2)}V{base}Z"
+        peak = number(timeline.peak_activations[rank] / v)
+        parts.append(f'<path{group_attributes("memory")} d="{path}"/>')
+        parts.append(f'<path{group_attributes("grid")} d="M{LEFT} {base}H{right}"/>')
+        parts.append(f'<text{group_attributes("text")} x="{LEFT - 8}" y="{base - 3}" '
+                     f'text-anchor="end">rank {rank}</text>')
+        parts.append(f'<text{group_attributes("muted")} x="{right + 8}" y="{base - 3}">'
+                     f"peak {peak}</text>")
+    return parts
+
+
+def _axis(frame: Frame, unit: str) -> list[str]:
+    right, y = frame.width - RIGHT, frame.axis
+    marks, labels = f"M{LEFT} {y}H{right}", []
+    for time in ticks(frame.span, (right - LEFT) / 60):
+        x = fixed(frame.x(time), 2)
+        marks += f"M{x} {y}V{y + 4}"
+        labels.append(f'<text x="{x}" y="{y + 16}">{number(time)}</text>')
+    name = f"time in {escape(unit)}" if unit else "time, in the unit of the costs"
+    return [
+        f'<path{group_attributes("grid")} d="{marks}"/>',
+        f'<g{group_attributes("muted")} text-anchor="middle">' + "".join(labels)
+        + f'<text x="{fixed((LEFT + right) / 2, 1)}" y="{y + 32}">{name}</text></g>',
+    ]
