@@ -72,7 +72,7 @@ def power_of_ten(e: int) -> float:
 
 
 def ticks(span: float, most: float) -> list[float]:
-    """Round times from 0 to ``span``, spaced 1, 2 or 5 times a power of ten, ``most`` steps at most.
+    """Round times from 0 to ``span``, at most ``most`` steps of 1, 2 or 5 times a power of ten.
 
     Examples
     --------

@@ -60,9 +60,9 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     frame = Frame.of(timeline, memory=memory, title=title, width=width)
     name = title or f"Timeline of {timeline.schedule.name}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="dl-svg" role="img" width="{width}" '
-        f'height="{frame.height}" viewBox="0 0 {width} {frame.height}" '
-        'font-family="system-ui, sans-serif" font-size="12">',
+        (f'<svg xmlns="http://www.w3.org/2000/svg" class="dl-svg" role="img" width="{width}" '
+         f'height="{frame.height}" viewBox="0 0 {width} {frame.height}" '
+         'font-family="system-ui, sans-serif" font-size="12">'),
         f"<title>{escape(name)}</title>",
         f"<desc>{escape(describe(timeline, unit))}</desc>",
         f"<style>{STYLE}</style>",
@@ -272,8 +272,8 @@ def _memory(timeline: Timeline, frame: Frame) -> list[str]:
     v, right = timeline.schedule.v, frame.width - RIGHT
     most = max(max(timeline.peak_activations), 1)
     unit = "whole microbatches" if v == 1 else f"whole microbatches ({v} pieces of one stage each)"
-    parts = [f'<text{group_attributes("text")} x="{LEFT}" y="{frame.strips - 6}">'
-             f"activations kept, in {unit}</text>"]
+    parts = [(f'<text{group_attributes("text")} x="{LEFT}" y="{frame.strips - 6}">'
+              f"activations kept, in {unit}</text>")]
     for rank in range(timeline.schedule.p):
         base = frame.strips + (rank + 1) * frame.strip
         step = (frame.strip - 3) / most
