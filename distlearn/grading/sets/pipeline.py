@@ -183,7 +183,7 @@ INTERLEAVING = Question(
     points=4,
     cases=(
         Case((4, 8, 2), 22 / 19),
-        Case((8, 8, 4), 120 / 71),
+        Case((8, 8, 4), 20 / 13),
         Case((4, 4, 1), 1.0),
         Case((1, 6, 3), 1.0),
     ),
