@@ -42,8 +42,8 @@ def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = Non
     --------
     >>> from distlearn.pipeline import build, simulate
     >>> figure = timeline(simulate(build("1f1b", p=4, m=8)), unit="ms")
-    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_xlim()
-    ('', (0.0, 33.0))
+    >>> [axes.get_xlabel() for axes in figure.axes]
+    ['', 'time in ms']
     """
     p, span = timeline.schedule.p, timeline.makespan or 1.0
     rows = 0.28 * p + 0.35
@@ -121,7 +121,7 @@ def _draw_memory(ax: Axes, timeline: Timeline) -> None:
         ax.step(times, heights, where="post", color=COLOURS["memory"], linewidth=1)
         _note(ax, rank, f"peak {timeline.peak_activations[rank] / v:.4g}")
     _style(ax, p)
-    pieces = "" if v == 1 else f" ({v} pieces of one stage each)"
+    pieces = "" if v == 1 else f" of {v} pieces"
     ax.set_title(f"activations kept, in whole microbatches{pieces}", fontsize=9, loc="left")
 
 

@@ -163,7 +163,7 @@ def _legend_entries(timeline: Timeline) -> list[tuple[str, str]]:
                for kind in kinds_of(timeline)]
     entries.append(("idle", "bubble (idle)"))
     if timeline.schedule.v > 1:
-        entries.append(("note", "shade: chunk, as numbered here"))
+        entries.append(("note", f"shades: chunks 0 to {timeline.schedule.v - 1} of a rank"))
     return entries
 
 
@@ -271,9 +271,10 @@ def _memory(timeline: Timeline, frame: Frame) -> list[str]:
     """A strip per rank: the activations it keeps, all strips to one scale."""
     v, right = timeline.schedule.v, frame.width - RIGHT
     most = max(max(timeline.peak_activations), 1)
-    unit = "whole microbatches" if v == 1 else f"whole microbatches ({v} pieces of one stage each)"
-    parts = [(f'<text{group_attributes("text")} x="{LEFT}" y="{frame.strips - 6}">'
-              f"activations kept, in {unit}</text>")]
+    start = LEFT if frame.width >= 480 else 8
+    pieces = "" if v == 1 else f" of {v} pieces"
+    parts = [(f'<text{group_attributes("text")} x="{start}" y="{frame.strips - 6}">'
+              f"activations kept, in whole microbatches{pieces}</text>")]
     for rank in range(timeline.schedule.p):
         base = frame.strips + (rank + 1) * frame.strip
         step = (frame.strip - 3) / most

@@ -152,13 +152,14 @@ class PipelineExplorer(Face):
             self._controls["schedule"].value)]
         for key in ("p", "m", "v", "F", "B", "W", "comm"):
             control = self._controls[key]
-            off = " disabled" if not traits.get(key, True) else ""
+            used = traits.get(key, True)
+            value = number(control.value, 12)
             name, words = _LABELS[key]
             parts.append(
                 f'<label class="dl-control"><span><b>{name}</b> <small>{words}</small></span>'
                 f'<input type="range" name="{key}" min="{control.min}" max="{control.max}" '
-                f'step="{control.step}" value="{number(control.value, 12)}" autocomplete="off"'
-                f"{off}><output>{number(control.value, 12)}</output></label>")
+                f'step="{control.step}" value="{value}" autocomplete="off"'
+                f"{'' if used else ' disabled'}><output>{value if used else '–'}</output></label>")
         parts.append(_select("zoom", "zoom", [(str(zoom), f"{zoom}x") for zoom in ZOOMS], "1"))
         hidden = "" if view.message else " hidden"
         parts.append(

@@ -93,8 +93,8 @@ def _numbers(timeline: Timeline) -> str:
     return "<dl>" + "".join(
         f'<div><dt>{name}</dt><dd class="dl-value">{value}</dd><dd>{more}</dd></div>'
         for name, value, more in (
-            ("makespan", number(timeline.makespan),
-             f"ideal {number(timeline.ideal)}: the mean work of a rank"),
+            ("makespan", number(timeline.makespan, 6),
+             f"ideal {number(timeline.ideal, 6)}: the mean work of a rank"),
             ("bubble: idle / makespan", percent(timeline.bubble_fraction),
              f"{percent(timeline.span_bubble_fraction)} of the longest rank's span"),
             ("bubble: idle / ideal", percent(timeline.bubble_over_ideal),
@@ -115,11 +115,14 @@ def _comparison(setting: Setting, timeline: Timeline) -> str:
     try:
         closed = number(bubble_time(s.schedule, p=s.p, m=s.m, v=s.v, costs=s.costs()))
     except ValueError as error:
-        verdict = f"does not apply here: {escape(str(error))}; simulated: {simulated}."
+        verdict = f"does not apply: {escape(str(error))}"
     else:
-        verdict = (f"= {closed}, and so says the simulation." if closed == simulated
-                   else f"= {closed}; simulated: {simulated}.")
-    return f"<p>Idle time of a rank by the closed formula: {escape(formula)} {verdict}</p>"
+        verdict = f"gives {closed}"
+    other = "" if formula == FORMULAS["1f1b"] else (
+        f" 1F1B with free transfers would idle {FORMULAS['1f1b']} = "
+        f"{number((s.p - 1) * (s.F + s.B))}.")
+    return (f"<p>Idle time of a rank: {simulated} on average in this simulation; "
+            f"the closed formula {escape(formula)} {verdict}.{other}</p>")
 
 
 def _orders(timeline: Timeline) -> str:
@@ -143,4 +146,11 @@ def _call(s: Setting) -> str:
 
 
 def _command(s: Setting) -> str:
-    return f"distlearn schedule {s.schedule} -p {s.p} -m {s.m}" + (f" -v {s.v}" if s.v > 1 else "")
+    words = [f"distlearn schedule {s.schedule} -p {s.p} -m {s.m}"]
+    if s.v > 1:
+        words.append(f"-v {s.v}")
+    words += [f"-{name} {number(value / s.v, 12)}"
+              for name, value in (("F", s.F), ("B", s.B), ("W", s.W)) if value is not None]
+    if s.comm:
+        words.append(f"--comm {number(s.comm, 12)}")
+    return " ".join(words)

@@ -14,9 +14,9 @@ function mountPipelineExplorer(root, data) {
     });
     var traits = data.traits[s.schedule];
     controls.forEach(function (control) {
-      if (control.name in traits) { control.disabled = !traits[control.name]; }
+      control.disabled = traits[control.name] === false;
       var output = control.parentNode.querySelector("output");
-      if (output) { output.textContent = number(Number(control.value), 12); }
+      if (output) { output.textContent = control.disabled ? "–" : number(Number(control.value), 12); }
     });
     if (!traits.v) { s.v = 1; }
     if (!traits.W) { s.W = null; }
@@ -26,11 +26,15 @@ function mountPipelineExplorer(root, data) {
   function update() {
     var setting = settingNow();
     drawnWidth = scroll.clientWidth;
-    var width = Math.max(drawnWidth, 560) * setting.zoom;
+    var width = Math.max(drawnWidth, 320) * setting.zoom;
     var view = lookAt(data, setting, { width: width, tooltips: false });
-    one(".dl-message").textContent = view.message;
-    one(".dl-message").hidden = !view.message;
-    one(".dl-result").hidden = Boolean(view.message);
+    var message = one(".dl-message"), result = one(".dl-result");
+    if (view.message && !result.hidden) {  // keep the page below from jumping
+      message.style.minHeight = result.offsetHeight + "px";
+    }
+    message.textContent = view.message;
+    message.hidden = !view.message;
+    result.hidden = Boolean(view.message);
     clearTimeout(pending);  // announce what the reader settled on, not each step of a drag
     pending = setTimeout(function () { one('[role="status"]').textContent = view.status; }, 700);
     if (view.message) { return; }
@@ -84,14 +88,16 @@ function mountPipelineExplorer(root, data) {
     return low - 1;
   }
 
-  scroll.addEventListener("pointermove", function (move) {
+  function follow(move) {
     var box = scroll.firstElementChild.getBoundingClientRect();
     var time = (move.clientX - box.left - frame.x(0)) / frame.scale;
     var rank = Math.floor((move.clientY - box.top - frame.top) / (frame.row + frame.gap));
     if (!(rank >= 0 && rank < shown.schedule.p)) { point(null); return; }
     var index = indexAt(rank, time);
     point(index >= 0 && time < shown.rows[rank][index].end ? { rank: rank, index: index } : null);
-  });
+  }
+  scroll.addEventListener("pointermove", follow);
+  scroll.addEventListener("pointerdown", follow);
   scroll.addEventListener("pointerleave", function () { point(null); });
   scroll.addEventListener("blur", function () { point(null); });
   scroll.addEventListener("keydown", function (press) {

@@ -66,7 +66,7 @@ function numbersOf(t) {
   var v = t.schedule.v;
   var peaks = t.peakActivations.map(function (peak) { return number(peak / v); });
   return "<dl>" + [
-    ["makespan", number(t.makespan), "ideal " + number(t.ideal) + ": the mean work of a rank"],
+    ["makespan", number(t.makespan, 6), "ideal " + number(t.ideal, 6) + ": the mean work of a rank"],
     ["bubble: idle / makespan", percent(t.bubbleFraction),
       percent(t.spanBubbleFraction) + " of the longest rank's span"],
     ["bubble: idle / ideal", percent(t.bubbleOverIdeal),
@@ -85,15 +85,14 @@ function comparison(data, s, timeline) {
   var simulated = number(Math.max(timeline.makespan - timeline.ideal, 0));
   try {
     if (s.comm) { throw new Error("the formula needs comm=0; got comm=" + pythonFloat(s.comm)); }
-    var closed = number(bubbleTime[s.schedule](s, timeline.costs));
-    verdict = closed === simulated ? "= " + closed + ", and so says the simulation."
-      : "= " + closed + "; simulated: " + simulated + ".";
+    verdict = "gives " + number(bubbleTime[s.schedule](s, timeline.costs));
   } catch (error) {
-    verdict = "does not apply here: " + escapeQuotes(error.message) + "; simulated: " + simulated +
-      ".";
+    verdict = "does not apply: " + escapeQuotes(error.message);
   }
-  return "<p>Idle time of a rank by the closed formula: " + escapeQuotes(formula) + " " + verdict +
-    "</p>";
+  var other = formula === data.formulas["1f1b"] ? "" : " 1F1B with free transfers would idle " +
+    data.formulas["1f1b"] + " = " + number((s.p - 1) * (s.F + s.B)) + ".";
+  return "<p>Idle time of a rank: " + simulated + " on average in this simulation; " +
+    "the closed formula " + escapeQuotes(formula) + " " + verdict + "." + other + "</p>";
 }
 
 function escapeQuotes(text) {
@@ -118,6 +117,11 @@ function callOf(s) {
 }
 
 function commandOf(s) {
-  return "distlearn schedule " + s.schedule + " -p " + s.p + " -m " + s.m +
-    (s.v > 1 ? " -v " + s.v : "");
+  var words = ["distlearn schedule " + s.schedule + " -p " + s.p + " -m " + s.m];
+  if (s.v > 1) { words.push("-v " + s.v); }
+  ["F", "B", "W"].forEach(function (name) {
+    if (s[name] !== null) { words.push("-" + name + " " + number(s[name] / s.v, 12)); }
+  });
+  if (s.comm) { words.push("--comm " + number(s.comm, 12)); }
+  return words.join(" ");
 }

@@ -83,7 +83,7 @@ function placeLegend(timeline, look, width, y) {
     return { name: kind, text: text, swatches: v };
   });
   entries.push({ name: "idle", text: "bubble (idle)", swatches: 1 });
-  if (v > 1) { entries.push({ name: "note", text: "shade: chunk, as numbered here", swatches: 0 }); }
+  if (v > 1) { entries.push({ name: "note", text: "shades: chunks 0 to " + (v - 1) + " of a rank", swatches: 0 }); }
   var x = LEFT;
   entries.forEach(function (entry) {
     var size = entry.swatches * 17 + 7 * entry.text.length + 16;
@@ -180,9 +180,10 @@ function labelSize(timeline, frame) {
 function drawMemory(timeline, look, frame, parts) {
   var v = timeline.schedule.v, right = frame.width - RIGHT;
   var most = Math.max(Math.max.apply(null, timeline.peakActivations), 1);
-  parts.push("<text" + look.attributes.text + ' x="' + LEFT + '" y="' + (frame.strips - 6) +
-    '">activations kept, in whole microbatches' +
-    (v === 1 ? "" : " (" + v + " pieces of one stage each)") + "</text>");
+  var start = frame.width >= 480 ? LEFT : 8;
+  parts.push("<text" + look.attributes.text + ' x="' + start + '" y="' + (frame.strips - 6) +
+    '">activations kept, in whole microbatches' + (v === 1 ? "" : " of " + v + " pieces") +
+    "</text>");
   for (var rank = 0; rank < timeline.schedule.p; rank += 1) {
     var base = frame.strips + (rank + 1) * frame.strip, step = (frame.strip - 3) / most;
     var path = "M" + LEFT + " " + base;
