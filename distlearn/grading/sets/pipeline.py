@@ -23,10 +23,10 @@ def _order(p: int, m: int, r: int, extra: int = 0, shift: int = 0) -> list[str]:
 
 def _kept(actions: list[str], frees: str, release_first: bool = False) -> int:
     kept = peak = 0
-    for action, after in zip(actions, [*actions[1:], ""], strict=True):
-        kept += action.startswith("F")
-        kept -= action[:1] in frees
-        early = release_first and after[:1] in frees and after != ""
+    for k, action in enumerate(actions):
+        kept += action[0] == "F"
+        kept -= action[0] in frees
+        early = release_first and k + 1 < len(actions) and actions[k + 1][0] in frees
         peak = max(peak, kept - early)
     return peak
 
@@ -123,7 +123,7 @@ PEAK = Question(
     cases=(
         Case((["F0.0", "F0.1", "B0.0", "F0.2", "B0.1", "B0.2"],), 2),
         Case((["F0.0", "F0.1", "F0.2", "B0.0", "B0.1", "B0.2"],), 3),
-        Case((["F1.0", "I1.0", "F1.1", "I1.1", "W1.0", "W1.1"],), 2),
+        Case((["F1.0", "I1.0", "F1.1", "I1.1", "W1.0", "F1.2", "I1.2", "W1.1", "W1.2"],), 2),
         Case((["F0.0", "B0.0", "F0.1", "F0.2", "B0.1", "B0.2"],), 2),
         Case(([],), 0),
     ),
