@@ -45,36 +45,37 @@ class Formula:
         return cls(idle, peaks, first_line(module.bubble_time))
 
 
-def table(timeline: Timeline, formula: Formula) -> Table:
-    """Makespan, idle time, the definitions of "bubble", and the memory peaks."""
+def table(timeline: Timeline, formula: Formula, width: int) -> Table:
+    """Makespan, idle time and the definitions of "bubble"; in words too where there is room."""
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    grid.add_column()
+    grid.add_column(no_wrap=True)
     grid.add_column("simulated", justify="right", no_wrap=True)
     grid.add_column("formula", justify="right", no_wrap=True)
-    grid.add_column("definition", style="dim", overflow="fold")
+    if width >= 72:
+        grid.add_column("definition", style="dim")
     ideal, idle = timeline.ideal, formula.idle
     whole = None if idle is None else ideal + idle
 
     def row(name: str, simulated: float, closed: float | None, meaning: str,
-            percent: bool = False) -> None:
-        grid.add_row(name, _number(simulated, percent),
-                     "-" if closed is None else _number(closed, percent)
-                     + ("" if math.isclose(simulated, closed, rel_tol=1e-9, abs_tol=1e-12)
-                        else " !"), meaning)
+            percent: bool = False, mark: str = "-") -> None:
+        second = mark if closed is None else _number(closed, percent)
+        if closed is not None and not math.isclose(simulated, closed, abs_tol=1e-12):
+            second += " !"
+        grid.add_row(name, _number(simulated, percent), second, *[meaning][: len(grid.columns) - 3])
 
     row("makespan", timeline.makespan, whole, "until the last action ends")
     row("idle time of a rank", timeline.makespan - ideal, idle, "makespan - mean busy time")
-    row("bubble / makespan", timeline.bubble_fraction, None if not whole else (idle or 0) / whole,
+    row("bubble / makespan", timeline.bubble_fraction, idle / whole if idle and whole else idle,
         "idle / makespan (GPipe, zero bubble)", percent=True)
-    row("bubble / ideal", timeline.bubble_over_ideal, None if not ideal or idle is None
-        else idle / ideal, "idle / mean busy time (Megatron-LM)", percent=True)
+    row("bubble / ideal", timeline.bubble_over_ideal, idle / ideal if idle and ideal else idle,
+        "idle / mean busy time (Megatron-LM)", percent=True)
     if not math.isclose(timeline.longest_span, timeline.makespan):
-        grid.add_row("longest rank's span", _number(timeline.longest_span), "",
-                     "from a rank's first start to its last end")
-        grid.add_row("bubble / span", _number(timeline.span_bubble_fraction, True), "",
-                     "idle in that span / span")
-        grid.add_row("bubble in span / ideal", _number(timeline.span_bubble_over_ideal, True), "",
-                     "idle in that span / mean busy time")
+        row("longest rank's span", timeline.longest_span, None,
+            "from a rank's first start to its last end", mark="")
+        row("bubble in span / span", timeline.span_bubble_fraction, None,
+            "idle in that span / span", percent=True, mark="")
+        row("bubble in span / ideal", timeline.span_bubble_over_ideal, None,
+            "idle in that span / mean busy time", percent=True, mark="")
     return grid
 
 

@@ -150,7 +150,7 @@ def _show(timeline: Timeline, formula: Any, width: int | None, wrap: bool | None
     console.print()
     console.print(legend(timeline, drawing, idle))
     console.print()
-    console.print(table(timeline, formula))
+    console.print(table(timeline, formula, console.width))
     console.print()
     console.print(peaks(timeline, formula), highlight=False)
     note = "Formula" if formula.idle is not None else "No formula for the idle time here"

@@ -68,10 +68,10 @@ def draw(timeline: Timeline, width: int, wrap: bool | None = None,
     needed = max(((len(_label(timeline, event)) / (event.end - event.start))
                   for event in timeline.events if event.end > event.start), default=1.0)
     quantum = _quantum(timeline)
-    fit = _whole(room / makespan, quantum)
     whole = _whole_up(needed, quantum)
     needed = whole if whole <= 1.5 * needed else needed
-    fit = min(fit, 3 * needed)  # a short run need not be stretched over the whole screen
+    # A short run need not be stretched over the whole screen.
+    fit = _whole(min(room / makespan, 3 * needed), quantum)
     lines = math.ceil(makespan * needed / room) * (ranks + 2)
     wrapped = wrap if wrap is not None else lines <= _LINES
     labelled = wrapped or fit >= needed
@@ -100,7 +100,9 @@ def legend(timeline: Timeline, drawing: Drawing, idle: str = "·") -> Text:
         parts.append(Text.assemble((f" {kind} ", _style(kind)), " " + WORDS[kind]))
     parts.append(Text.assemble((idle * 3, "dim"), " idle"))
     text = Text("   ").join(parts)
-    if not drawing.labelled:
+    if not drawing.bands:
+        text.append("\nNo action takes any time, so there is nothing to draw.")
+    elif not drawing.labelled:
         text.append(f"\nOne column is {1 / drawing.scale:.3g} of time, named by what takes most "
                     "of it. Wider (--width), wrapped (--wrap) or as --svg, each box shows.")
     elif timeline.schedule.v > 1:
