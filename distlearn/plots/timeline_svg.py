@@ -37,7 +37,8 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
         Width of the drawing in px, at least 240. Text keeps its size, so a wider drawing shows
         more numbers.
     tooltips : bool
-        Whether each box says action, start and end when pointed at.
+        Whether each box says action, start and end when pointed at. Without, all boxes of one
+        colour are one path, which a browser draws several times faster.
 
     Returns
     -------
@@ -233,21 +234,20 @@ def _boxes(timeline: Timeline, frame: Frame, unit: str, tooltips: bool) -> list[
         for event in events:
             y = frame.y(event.rank)
             left = fixed(frame.x(event.start), 2)
-            box = (f'<rect x="{left}" y="{y}" '
-                   f'width="{fixed((event.end - event.start) * frame.scale, 2)}" '
-                   f'height="{frame.row}"')
+            wide = fixed((event.end - event.start) * frame.scale, 2)
             if tooltips:
-                box += (f"><title>{event.action} on rank {event.rank}: {number(event.start)} to "
-                        f"{number(event.end)}{escape(after)}</title></rect>")
+                boxes.append(
+                    f'<rect x="{left}" y="{y}" width="{wide}" height="{frame.row}"><title>'
+                    f"{event.action} on rank {event.rank}: {number(event.start)} to "
+                    f"{number(event.end)}{escape(after)}</title></rect>")
             else:
-                box += "/>"
-            boxes.append(box)
+                boxes.append(f"M{left} {y}h{wide}v{frame.row}h-{wide}z")
             if (kind, event.action.stage) in labelled:
                 middle = fixed(frame.x((event.start + event.end) / 2), 2)
                 labels.append(f'<text x="{middle}" y="{fixed(y + frame.row / 2 + 0.35 * size, 1)}">'
                               f"{event.action.microbatch}</text>")
-        parts.append(f'<g{group_attributes(kind, chunk)} stroke-width="{edge}">'
-                     + "".join(boxes) + "</g>")
+        shape = "".join(boxes) if tooltips else f'<path d="{"".join(boxes)}"/>'
+        parts.append(f'<g{group_attributes(kind, chunk)} stroke-width="{edge}">{shape}</g>')
         if labels:
             parts.append(f'<g{group_attributes(kind, chunk, text=True)} font-size="{size}" '
                          'text-anchor="middle" pointer-events="none">' + "".join(labels) + "</g>")

@@ -163,7 +163,7 @@ class PipelineExplorer(Face):
         parts.append(_select("zoom", "zoom", [(str(zoom), f"{zoom}x") for zoom in ZOOMS], "1"))
         hidden = "" if view.message else " hidden"
         parts.append(
-            f'</div>\n<div class="dl-message" role="alert"{hidden}>{escape(view.message)}</div>\n'
+            f'</div>\n<div><div class="dl-message" role="alert"{hidden}>{escape(view.message)}</div>\n'
             '<div class="dl-result">'
             f'<div class="dl-scroll" tabindex="0" role="group" aria-describedby="{ident}-pointed" '
             'aria-label="Timeline; the arrow keys walk through the boxes">'
@@ -171,7 +171,7 @@ class PipelineExplorer(Face):
             "Point at a box, or walk through them with the arrow keys.</p>\n"
             f'<div class="dl-numbers">{view.numbers}</div>\n{_calls(view, copy=True)}\n'
             "<details><summary>Order of every rank, with times</summary>"
-            f'<div class="dl-orders" tabindex="0">{view.orders}</div></details></div>\n'
+            f'<div class="dl-orders" tabindex="0">{view.orders}</div></details></div></div>\n'
             '<p class="dl-unseen" role="status"></p>')
         return "".join(parts)
 

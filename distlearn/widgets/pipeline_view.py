@@ -128,7 +128,7 @@ def _comparison(setting: Setting, timeline: Timeline) -> str:
 def _orders(timeline: Timeline) -> str:
     return "".join(
         f"<p><b>rank {rank}</b> " + ", ".join(
-            f"{event.action} {number(event.start)} to {number(event.end)}"
+            f"{event.action} ({number(event.start)} to {number(event.end)})"
             for event in timeline.rank_events(rank)) + "</p>"
         for rank in range(timeline.schedule.p)
     )

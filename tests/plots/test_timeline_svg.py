@@ -53,6 +53,17 @@ def test_boxes_are_the_events(timeline: Timeline, width: int) -> None:
     assert [rows[rank] for rank in sorted(rows)] == sorted(set(rows.values()))
 
 
+@settings(max_examples=15)
+@given(timelines())
+def test_boxes_without_tooltips_are_the_same(timeline: Timeline) -> None:
+    with_tooltips = boxes(ElementTree.fromstring(timeline_svg(timeline))).values()
+    root = ElementTree.fromstring(timeline_svg(timeline, tooltips=False))
+    plain = [tuple(map(float, box)) for group in root.iter(f"{SVG}g")
+             for path in group.findall(f"{SVG}path")
+             for box in re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)v[\d.]+h-\3z", path.attrib["d"])]
+    assert sorted(plain) == sorted(with_tooltips)
+
+
 @settings(max_examples=25)
 @given(timelines())
 def test_curves_are_the_activations_kept(timeline: Timeline) -> None:

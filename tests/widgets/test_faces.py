@@ -101,7 +101,7 @@ def test_every_control_has_a_name() -> None:
 def test_first_state_is_there_without_javascript() -> None:
     text = PipelineExplorer("interleaved_1f1b", 4, 8, 2).static_html()
     for seen in ("<title>F0.0 on rank 0: 0 to 0.5</title>", "15.8 %", "18.8 %", "28.5",
-                 "5.5, 4.5, 3.5, 2.5", "<b>rank 3</b> F3.0 1.5 to 2, ",
+                 "5.5, 4.5, 3.5, 2.5", "<b>rank 3</b> F3.0 (1.5 to 2), ",
                  'build("interleaved_1f1b", p=4, m=8, v=2), Costs(F=1/2, B=2/2)',
                  "distlearn schedule interleaved_1f1b -p 4 -m 8 -v 2 -F 0.5 -B 1<",
                  "the closed formula (p-1)(F+B)/v gives 4.5", "The controls need JavaScript"):
@@ -166,7 +166,7 @@ def test_orders_are_filled_when_opened() -> None:
     details = explorer.children[2]
     assert details.children[0].value == ""
     details.selected_index = 0
-    assert "<b>rank 1</b> F1.0 1 to 2, B1.0 2 to 4" in details.children[0].value
+    assert "<b>rank 1</b> F1.0 (1 to 2), B1.0 (2 to 4)" in details.children[0].value
 
 
 def test_first_setting_is_taken_as_given() -> None:

@@ -29,8 +29,10 @@ function mountPipelineExplorer(root, data) {
     var width = Math.max(drawnWidth, 320) * setting.zoom;
     var view = lookAt(data, setting, { width: width, tooltips: false });
     var message = one(".dl-message"), result = one(".dl-result");
-    if (view.message && !result.hidden) {  // keep the page below from jumping
-      message.style.minHeight = result.offsetHeight + "px";
+    if (!view.message) {
+      result.parentNode.style.minHeight = "";
+    } else if (!result.hidden) {  // keep the page below from jumping
+      result.parentNode.style.minHeight = result.offsetHeight + "px";
     }
     message.textContent = view.message;
     message.hidden = !view.message;

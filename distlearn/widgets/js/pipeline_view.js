@@ -102,7 +102,8 @@ function escapeQuotes(text) {
 function ordersOf(timeline) {
   return timeline.rows.map(function (row, rank) {
     return "<p><b>rank " + rank + "</b> " + row.map(function (e) {
-      return e.kind + e.stage + "." + e.microbatch + " " + number(e.start) + " to " + number(e.end);
+      return e.kind + e.stage + "." + e.microbatch + " (" + number(e.start) + " to " + number(e.end) +
+        ")";
     }).join(", ") + "</p>";
   }).join("");
 }

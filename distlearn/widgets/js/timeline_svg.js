@@ -145,16 +145,18 @@ function drawBoxes(timeline, look, frame, unit, tooltips, parts) {
     var kind = key[0], chunk = Number(key.slice(1)), boxes = "", labels = "";
     groups[key].forEach(function (event) {
       var y = frame.y(event.rank);
-      boxes += '<rect x="' + fixed(frame.x(event.start), 2) + '" y="' + y + '" width="' +
-        fixed((event.end - event.start) * frame.scale, 2) + '" height="' + frame.row + '"';
-      boxes += tooltips ? "><title>" + kind + event.stage + "." + event.microbatch + " on rank " +
+      var left = fixed(frame.x(event.start), 2);
+      var wide = fixed((event.end - event.start) * frame.scale, 2);
+      boxes += tooltips ? '<rect x="' + left + '" y="' + y + '" width="' + wide + '" height="' +
+        frame.row + '"><title>' + kind + event.stage + "." + event.microbatch + " on rank " +
         event.rank + ": " + number(event.start) + " to " + number(event.end) + after +
-        "</title></rect>" : "/>";
+        "</title></rect>" : "M" + left + " " + y + "h" + wide + "v" + frame.row + "h-" + wide + "z";
       if (label.kinds[kind]) {
         labels += '<text x="' + fixed(frame.x((event.start + event.end) / 2), 2) + '" y="' +
           fixed(y + frame.row / 2 + 0.35 * label.size, 1) + '">' + event.microbatch + "</text>";
       }
     });
+    if (!tooltips) { boxes = '<path d="' + boxes + '"/>'; }
     parts.push("<g" + boxLook(look, kind, chunk) + ' stroke-width="' + edge + '">' + boxes + "</g>");
     if (labels) {
       parts.push("<g" + boxLook(look, kind, chunk, true) + ' font-size="' + label.size +
