@@ -1,7 +1,7 @@
-"""Kinds of answers: when is a value the wanted one, and what is the likely mistake if it is not?
+"""Kinds of answers: when a value is the wanted one, and what the likely mistake is if it is not.
 
-A value arrives here as plain data. Each kind says in a plain sentence if the type is wrong, compares
-values, and knows the mistakes that any question of its kind meets.
+A value arrives here as plain data. Each kind says in a plain sentence if the type is wrong,
+compares values, and knows the mistakes that any question of its kind meets.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Number:
     def misfit(self, got: Any) -> str:
         """See `Answer`."""
         if type(got) is int and abs(got) > 2**1000:
-            return f"It returned a whole number of {len(str(got))} digits; {self.noun} is asked for."
+            digits = len(str(abs(got)))
+            return f"It returned a whole number of {digits} digits; {self.noun} is asked for."
         if type(got) in (int, float):
             return ""
         return _misfit(got, self.noun)
@@ -111,7 +112,8 @@ class Actions:
     def misfit(self, got: Any) -> str:
         """See `Answer`."""
         if type(got) is str and got:
-            return f"It returned one text, {_short(got)}; a list with one text per action is asked for."
+            return (f"It returned one text, {_short(got)}; a list with one text per action is "
+                    "asked for.")
         if type(got) not in (list, tuple):
             return _misfit(got, self.noun)
         for k, item in enumerate(got):
@@ -142,7 +144,7 @@ class Actions:
         twice = next((x for x, n in have.items() if n > need[x] > 0), None)
         if twice is not None:
             return f"{twice} is there {have[twice]} times."
-        extra, missing = list((have - need)), list((need - have))
+        extra, missing = list(have - need), list(need - have)
         if not extra:
             return f"{len(missing)} missing, the first of them {missing[0]}."
         if not missing:
@@ -168,12 +170,14 @@ def _misfit(got: Any, noun: str) -> str:
         if got.what in ("generator", "map", "filter", "zip", "range", "dict_keys", "reversed"):
             return f"It returned a {got.what}; {noun} is asked for: wrap it in list(...)."
         if got.what == "function" or got.what.startswith("builtin_function"):
-            return f"It returned a function, not its result; {noun} is asked for: call it with (...)."
+            return (f"It returned a function, not its result; {noun} is asked for: call it with "
+                    "(...).")
         if got.what == "coroutine":
             return f"It is an `async def`; {noun} is asked for: write a plain `def`."
         return f"It returned an object of type {got.what}; {noun} is asked for."
     if type(got) in (list, tuple) and len(got) == 1 and "number" in noun:
-        return f"It returned a {type(got).__name__} with one item, {_short(got)}; {noun} is asked for."
+        return (f"It returned a {type(got).__name__} with one item, {_short(got)}; {noun} is asked "
+                "for.")
     return f"It returned a {type(got).__name__}, {_short(got)}; {noun} is asked for."
 
 

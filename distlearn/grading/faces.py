@@ -32,7 +32,7 @@ def text(result: QuestionResult, *, graded: bool = True) -> str:
     if result.ok:
         return "\n".join([*lines, *_wrap("note", " ".join(result.notes), 2)])
     if result.cases and len(result.cases) <= 5:
-        lines += [f"  {_mark(case):4}  {_cut(case.call, WIDTH - 8)}" for case in result.cases]
+        lines += [f"  {_mark(case):7} {_cut(case.call, WIDTH - 10)}" for case in result.cases]
     case = result.shown
     if case is not None:
         lines += _wrap("call", case.call, 3)
@@ -59,9 +59,8 @@ def html(result: QuestionResult, *, graded: bool = True) -> str:
     count += [f"{result.points} of {question.points} points"] if graded else []
     parts = [
         f'<div class="dlc dlc-{state}" role="status"><style>{_STYLE}</style>',
-        f'<p class="dlc-h"><b>{"✔ Passes" if result.ok else "✘ Not yet"}</b> '
-        f"<code>{escape(question.id)}</code> "
-        f"<span>{' · '.join(count)}</span></p>",
+        (f'<p class="dlc-h"><b>{"✔ Passes" if result.ok else "✘ Not yet"}</b> '
+         f"<code>{escape(question.id)}</code> <span>{' · '.join(count)}</span></p>"),
     ]
     if result.cases and len(result.cases) <= 8:
         items = "".join(

@@ -232,7 +232,7 @@ def _progress(results: Iterable[QuestionResult], total: int, show: bool | None,
               ) -> Iterable[QuestionResult]:
     if show is False:
         return results
-    from tqdm import tqdm
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
     bar: Iterable[QuestionResult] = tqdm(
         results, total=total, unit="question", disable=None if show is None else not show)

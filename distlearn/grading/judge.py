@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from distlearn.grading.outcome import Outcome, Run
-from distlearn.grading.question import Case, Mistake, Question, questions
+from distlearn.grading.question import Case, Mistake, Question
+from distlearn.grading.reasons import explain
 
 FULL, WRONG = "full points", "wrong"
 
@@ -106,9 +106,14 @@ def judge(
         results.append(_case(question, cases[len(results)], run.stopped))
     results += [CaseResult(call_text(question, case), None, wanted=case.wanted)
                 for case in cases[len(results) :]]
-    if run.stopped is not None and not run.called and not run.outcomes:
-        status, reason, hint = _explain(question, run.stopped, defined, kind)
-        return QuestionResult(question, 0, status, (), None, reason, hint, run.notes)
+    before: Outcome | None = None
+    if run.outcomes and run.outcomes[0].kind in ("stub", "not_callable"):
+        before = run.outcomes[0]  # it is the same for every case
+    elif not run.outcomes and not run.called:
+        before = run.stopped
+    if before is not None:
+        why = explain(question, before, defined, kind)
+        return QuestionResult(question, 0, why.status, (), None, why.text, why.hint, run.notes)
     if all(result.ok for result in results):
         return QuestionResult(question, question.points, FULL, tuple(results), notes=run.notes)
     return _failed(question, cases, run, tuple(results), defined, kind)
@@ -130,8 +135,9 @@ def _failed(question: Question, cases: Sequence[Case], run: Run, results: tuple[
             hint = question.answer.hint(results[first].got, results[first].wanted)
         return QuestionResult(question, 0, WRONG, results, results[first], hint=hint,
                               notes=run.notes)
-    status, reason, hint = _explain(question, outcomes[first], defined, kind)
-    return QuestionResult(question, 0, status, results, results[first], reason, hint, run.notes)
+    why = explain(question, outcomes[first], defined, kind)
+    return QuestionResult(question, 0, why.status, results, results[first], why.text, why.hint,
+                          run.notes)
 
 
 def _case(question: Question, case: Case, outcome: Outcome) -> CaseResult:
@@ -175,82 +181,3 @@ def short(value: Any, width: int = 120) -> str:
         value = value[:width]
     text = repr(value)
     return text if len(text) <= width else text[: width - 2] + " …"
-
-
-def _explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: str,
-             ) -> tuple[str, str, str]:
-    """Status, reason and hint for an outcome that is not a value of the right type."""
-    name = question.function
-    at = f"{outcome.where}: " if outcome.where else ""
-    code = f" in `{outcome.code}`" if outcome.code else ""
-    if outcome.kind == "value":
-        hint = ""
-        if outcome.value is None and outcome.printed.strip():
-            shown = " ".join(outcome.printed.split())[:60]
-            hint = (f"It printed {shown!r}: print only shows a value, `return` hands it back.")
-        return "wrong type", question.answer.misfit(outcome.value), hint
-    table = {
-        "stub": ("not written yet", f"`{name}` is not written yet.",
-                 f"Replace `raise NotImplementedError` in `def {question.signature}` by your code."),
-        "missing": ("missing", f"{question.id} needs a function `{name}`; "
-                    f"{_instead(name, defined, kind)}.", ""),
-        "not_callable": ("missing", f"{question.id} needs a function `{name}`; in your {kind} it "
-                         f"is a value of type {outcome.message}.", f"Write `def {question.signature}:`"
-                         ", and use another name for the value."),
-        "arguments": ("exception", f"`{name}` cannot be called like this: {outcome.message}.",
-                      f"The question calls `{question.signature}`: give it these parameters."),
-        "syntax": ("syntax error", f"{at}{outcome.message}{code}.",
-                   "Run this cell in the notebook: Python marks the place."
-                   if kind == "notebook" else "Run the file with Python: it marks the place."),
-        "library": ("library call", f"`{name}` calls distlearn's own `{outcome.message}`.",
-                    "That is the answer already: write this one yourself, and use the library "
-                    "to compare."),
-        "exit": ("stopped Python", f"{at}{_exit(outcome)}", "A function hands back its result with "
-                 "`return`; take out exit() and the like."),
-        "input": ("asks for input", f"{at}it waits for keyboard input{code}, and nobody is there "
-                  "to type.", "Take out input(): the question passes the values as arguments."),
-        "time": ("time limit", f"It took longer than {outcome.message} and was stopped.",
-                 "Does every loop end? Does its variable change?"),
-        "memory": ("memory limit", f"{at}it ran out of memory{code}.",
-                   "Does a list grow without end?"),
-        "recursion": ("exception", f"{at}it calls itself without end{code}.",
-                      "A function that calls itself needs a case in which it does not."),
-        "interrupted": ("interrupted", f"{at}you interrupted it{code}.", "Does every loop end?"),
-        "silent": ("no result", f"No result came back: {outcome.message}.",
-                   "The code closed or flooded what the grader listens to."),
-    }
-    if outcome.kind in table:
-        return table[outcome.kind]
-    return "exception", f"{at}{outcome.message}{code}.", _exception_hint(outcome.message)
-
-
-def _instead(name: str, defined: Sequence[str], kind: str) -> str:
-    answers = {question.function for question in questions()}
-    defined = [x for x in defined if x not in answers]
-    near = get_close_matches(name, defined, n=1, cutoff=0.5)
-    near = near or [x for x in defined if len(x) > 3 and (x in name or name in x)][:1]
-    if near:
-        return f"your {kind} defines `{near[0]}`"
-    if defined:
-        shown = ", ".join(f"`{x}`" for x in list(defined)[:4])
-        return f"your {kind} defines {shown}{', …' if len(defined) > 4 else ''}"
-    return f"your {kind} defines no function for it"
-
-
-def _exit(outcome: Outcome) -> str:
-    if outcome.message.startswith("SIG"):
-        return f"the Python process was killed ({outcome.message})."
-    return f"it ends the whole Python process ({outcome.message.replace(': ', ' ')})."
-
-
-def _exception_hint(message: str) -> str:
-    hints = {
-        "ZeroDivisionError": "Which denominator can be 0 for these arguments?",
-        "IndexError": "Lists count from 0 and end at len - 1.",
-        "NameError": "Is the name spelt right, and defined in this cell or in one above?",
-        "UnboundLocalError": "The variable is read before this function gives it a value.",
-        "ModuleNotFoundError": "The question needs the standard library, numpy and distlearn only.",
-        "KeyError": "The dictionary has no such key: look at the keys it has.",
-        "AttributeError": "Look at the type of the value before the point.",
-    }
-    return hints.get(message.split(":")[0], "")

@@ -130,4 +130,4 @@ def _show(result: QuestionResult) -> None:
     data = {"text/plain": text(result, graded=False)}
     if shell.has_trait("kernel"):
         data["text/html"] = html(result, graded=False)
-    display(data, raw=True)
+    display(data, raw=True)  # type: ignore[no-untyped-call]

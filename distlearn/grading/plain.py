@@ -83,7 +83,7 @@ def _encode(value: Any, budget: _Budget, depth: int) -> Any:
 
 
 def _encode_foreign(value: Any, budget: _Budget, depth: int) -> Any:
-    """numpy values and exact fractions, by exact type; anything else by the name of its type."""
+    """Numpy values and exact fractions, by exact type; anything else by the name of its type."""
     kind = type(value)
     numpy = sys.modules.get("numpy")
     fractions, decimal = sys.modules.get("fractions"), sys.modules.get("decimal")

@@ -35,14 +35,31 @@ def pytest_collection(session: pytest.Session) -> bool | None:
     path = config.getoption("submission")
     if path is None:
         return None
-    if not Path(path).exists():
+    source = Path(path).resolve()
+    if not source.exists():
         raise pytest.UsageError(f"--submission: {path} does not exist")
-    collector = Submission.from_parent(session, name=Path(path).name, path=Path(path).resolve())
-    session.items = list(collector.collect())
+    _refuse_foreign_configuration(config, source)
+    collector = Submission.from_parent(session, name=source.name, path=source)
+    report = config.hook.pytest_make_collect_report(collector=collector)
+    config.hook.pytest_collectreport(report=report)
+    session.items = list(report.result)
     config.hook.pytest_collection_modifyitems(session=session, config=config, items=session.items)
     config.hook.pytest_collection_finish(session=session)
     session.testscollected = len(session.items)
     return True
+
+
+def _refuse_foreign_configuration(config: pytest.Config, source: Path) -> None:
+    """Stop if pytest has read settings or a conftest.py that came with the submission."""
+    loaded = [getattr(plugin, "__file__", None) for plugin in config.pluginmanager.get_plugins()]
+    files = [Path(file).resolve() for file in (config.inipath, *loaded) if file]
+    folder = source if source.is_dir() else source.parent
+    home = Path(__file__).resolve().parents[2]
+    for file in files:
+        if file.is_relative_to(folder) and not file.is_relative_to(home):
+            raise pytest.UsageError(
+                f"the submission brings its own {file.name}, which pytest has read. Take it away, "
+                f"or use `distlearn grade`, which reads no such files.")
 
 
 class Submission(pytest.Collector):

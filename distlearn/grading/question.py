@@ -1,4 +1,4 @@
-"""A graded question as data: what is called, with what, what is wanted, which mistakes are known."""
+"""A graded question as data: what is called, what is wanted, which mistakes are known."""
 
 from __future__ import annotations
 

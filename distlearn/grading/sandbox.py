@@ -120,8 +120,8 @@ class _Child:
         request_read, request_write = os.pipe()
         self.result, result_write = os.pipe()
         root = str(Path(__file__).resolve().parents[2])
-        start = (f"import sys; sys.path.append({root!r}); from distlearn.grading.worker import main;"
-                 f" main({request_read}, {result_write})")
+        start = (f"import sys; sys.path.append({root!r}); from distlearn.grading.worker import main"
+                 f"; main({request_read}, {result_write})")
         self.process = subprocess.Popen(
             [sys.executable, "-s", "-P", "-B", "-c", start],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -159,10 +159,8 @@ class _Child:
         """Kill the child and all it started, politely first: its supervisor sweeps up."""
         with contextlib.suppress(ProcessLookupError):
             self.process.terminate()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            pass
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -196,7 +194,8 @@ def _listen(child: _Child, calls: int, limits: Limits, cancel: Event | None) -> 
             else:
                 child.late = now - child.ready_at > WALL_FACTOR * limits.seconds
             finished = len(child.messages) >= calls or _closing(child.messages)
-            if finished or child.late or child.flooded or child.ended or (cancel and cancel.is_set()):
+            cancelled = cancel is not None and cancel.is_set()
+            if finished or cancelled or child.late or child.flooded or child.ended:
                 return
 
 
@@ -261,7 +260,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _processes() -> int:
-    """How many processes this user may have in all: 64 more than now. 0: the limit has no effect."""
+    """How many processes this user may have in all: 64 more than now; 0 if no limit would hold."""
     if os.getuid() == 0 or not Path("/proc").is_dir():
         return 0
     count = 0

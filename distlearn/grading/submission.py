@@ -134,8 +134,9 @@ def _notebook(path: Path, text: str) -> Submission:
         sheets = notebook.get("worksheets") or [notebook]  # nbformat 3 kept cells in worksheets
         raw = [cell for sheet in sheets for cell in sheet["cells"]]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        raise SubmissionError("is not a notebook that can be read (broken JSON, or no cells)") from None
-    cells, prose = [], []
+        raise SubmissionError("is not a notebook: broken JSON, or no cells in it") from None
+    cells: list[Cell] = []
+    prose: list[str] = []
     for cell in raw:
         if not isinstance(cell, dict):
             continue

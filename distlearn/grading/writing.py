@@ -59,8 +59,8 @@ def file_names(students: Sequence[str]) -> dict[str, str]:
 
 def markdown(one: StudentResult) -> str:
     """The feedback of one student as Markdown, readable as it is."""
-    head = [f"# Feedback for {one.student}", "",
-            f"{one.total} of {one.maximum} points" + (f" for `{one.file}`" if one.file else "") + "."]
+    file = f" for `{one.file}`" if one.file else ""
+    head = [f"# Feedback for {one.student}", "", f"{one.total} of {one.maximum} points{file}."]
     head += ["", *(f"- {note}" for note in one.notes)] if one.notes else []
     head += ["", "| question | points | result |", "|---|---|---|"]
     head += [f"| {r.question.id}: {r.question.title} | {r.points} of {r.question.points} "
@@ -109,8 +109,8 @@ def _cut(value: str, limit: int) -> str:
 
 
 def _gradebook_rows(report: Report) -> list[list[Any]]:
-    rows: list[list[Any]] = [
-        ["student", *(question.id for question in report.questions), "total", "max", "file", "note"]]
+    names = [question.id for question in report.questions]
+    rows: list[list[Any]] = [["student", *names, "total", "max", "file", "note"]]
     for one in report.students:
         rows.append([one.student, *(result.points for result in one.results), one.total,
                      one.maximum, one.file, " ".join(one.notes)[:300]])

@@ -141,8 +141,8 @@ PEAK = Question(
         Mistake(lambda a: sum(x[0] == "F" for x in a) - sum(x[0] in "BW" for x in a),
                 "This is what is kept at the end; asked for is the most kept at any moment."),
         Mistake(lambda a: _kept(a, "BW", release_first=True),
-                "Off by one: a B frees its activation when it ends, so the one it uses counts while "
-                "it runs."),
+                "Off by one: a B frees its activation when it ends, so what it uses still counts "
+                "while it runs."),
         Mistake(lambda a: _kept(a, "BW") - 1,
                 "Off by one: the activation that has just been made counts as well."),
     ),
@@ -153,7 +153,7 @@ DEADLOCK = Question(
     title="Find the deadlocked actions",
     function="stuck_actions",
     parameters=("ranks",),
-    answer=Actions("a list with the text of one action per rank, or [] if there is no deadlock"),
+    answer=Actions(noun="a list with one action per rank, or [] if all ranks finish"),
     points=6,
     cases=(
         Case(([["F0.0", "F0.1", "B0.0", "B0.1"], ["F1.0", "B1.0", "F1.1", "B1.1"]],), []),
