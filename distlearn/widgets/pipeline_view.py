@@ -90,15 +90,16 @@ def look_at(setting: Setting, *, width: int = 760, tooltips: bool = True) -> Vie
 def _numbers(timeline: Timeline) -> str:
     v = timeline.schedule.v
     peaks = [number(peak / v) for peak in timeline.peak_activations]
+    in_span = percent(timeline.span_bubble_over_ideal)
     return "<dl>" + "".join(
         f'<div><dt>{name}</dt><dd class="dl-value">{value}</dd><dd>{more}</dd></div>'
         for name, value, more in (
             ("makespan", number(timeline.makespan, 6),
              f"ideal {number(timeline.ideal, 6)}: the mean work of a rank"),
-            ("bubble: idle / makespan", percent(timeline.bubble_fraction),
-             f"{percent(timeline.span_bubble_fraction)} of the longest rank's span"),
-            ("bubble: idle / ideal", percent(timeline.bubble_over_ideal),
-             f"{percent(timeline.span_bubble_over_ideal)} within that span; as in Megatron-LM"),
+            ("bubble / makespan", percent(timeline.bubble_fraction),
+             f"idle share; {percent(timeline.span_bubble_fraction)} of the longest rank's span"),
+            ("bubble / ideal", percent(timeline.bubble_over_ideal),
+             f"idle over work, as in Megatron-LM; {in_span} within that span"),
             ("peak activations", number(max(timeline.peak_activations) / v),
              f"whole microbatches; from rank 0 on: {', '.join(peaks)}"),
         )

@@ -67,10 +67,10 @@ function numbersOf(t) {
   var peaks = t.peakActivations.map(function (peak) { return number(peak / v); });
   return "<dl>" + [
     ["makespan", number(t.makespan, 6), "ideal " + number(t.ideal, 6) + ": the mean work of a rank"],
-    ["bubble: idle / makespan", percent(t.bubbleFraction),
-      percent(t.spanBubbleFraction) + " of the longest rank's span"],
-    ["bubble: idle / ideal", percent(t.bubbleOverIdeal),
-      percent(t.spanBubbleOverIdeal) + " within that span; as in Megatron-LM"],
+    ["bubble / makespan", percent(t.bubbleFraction),
+      "idle share; " + percent(t.spanBubbleFraction) + " of the longest rank's span"],
+    ["bubble / ideal", percent(t.bubbleOverIdeal),
+      "idle over work, as in Megatron-LM; " + percent(t.spanBubbleOverIdeal) + " within that span"],
     ["peak activations", number(Math.max.apply(null, t.peakActivations) / v),
       "whole microbatches; from rank 0 on: " + peaks.join(", ")]
   ].map(function (row) {
