@@ -42,28 +42,40 @@ def enter_namespaces() -> bool:
 
 
 def supervise(work: Callable[[], None], report: Callable[[dict[str, Any]], None]) -> NoReturn:
-    """Fork; the child does ``work()``; the parent waits, reports how it ended, and sweeps up.
+    """Do ``work()`` in a child; wait, report how it ended, and sweep up what it left behind.
 
-    SIGTERM ends the child early. What the child's code started and left behind is killed.
+    With namespaces there is one more process in between, the first of its namespace: when it
+    ends, the kernel ends all others in it. SIGTERM ends the child early.
     """
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    enter_namespaces()
-    sys.stdout.flush()
+    confined = enter_namespaces()
+    if confined:
+        first = os.fork()
+        if first:
+            _end_with(first)
+            os.waitpid(first, 0)
+            os._exit(0)
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     child = os.fork()
     if child == 0:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         work()
         os._exit(0)
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
+    _end_with(child)
     _, status, usage = os.wait4(child, 0)
     report({
         "kind": "ended",
         "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
         "cpu": usage.ru_utime + usage.ru_stime,
     })
-    _sweep()
+    if not confined:
+        _sweep()
     os._exit(0)
+
+
+def _end_with(child: int) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
 
 
 def _sweep() -> None:

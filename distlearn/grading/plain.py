@@ -9,7 +9,6 @@ library only: the worker process imports this file.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 MAX_ITEMS = 50_000
@@ -18,7 +17,6 @@ MAX_DEPTH = 20
 MAX_BITS = 4096
 
 
-@dataclass(frozen=True, eq=False)
 class Other:
     """A value that is not plain data; equal to nothing but itself.
 
@@ -28,7 +26,10 @@ class Other:
         The name of its type, or why it could not be read.
     """
 
-    what: str
+    __slots__ = ("what",)
+
+    def __init__(self, what: str) -> None:
+        self.what = what
 
     def __repr__(self) -> str:
         return f"<{self.what}>"

@@ -96,7 +96,7 @@ def run(
     request = json.dumps({
         "token": token, "function": function, "module": module, "without": without,
         "cells": [{"label": cell.label, "source": cell.padded} for cell in cells],
-        "calls": [[decode(encode(arg)) for arg in args] for args in calls],
+        "calls": [[encode(arg) for arg in args] for args in calls],
         "time_limit": limits.seconds, "memory_limit": limits.memory, "processes": _processes(),
     }).encode()
     with tempfile.TemporaryDirectory(prefix="distlearn-", ignore_cleanup_errors=True) as home:
@@ -220,7 +220,8 @@ def _why_ended(child: _Child, limits: Limits) -> Outcome:
     cpu, number = ended.get("cpu"), ended.get("signal")
     if child.flooded:
         return Outcome("silent", message="it sent more than can be read")
-    if isinstance(cpu, int | float) and cpu >= limits.seconds and number:
+    spent = isinstance(cpu, int | float) and cpu >= limits.seconds and bool(number)
+    if spent or number in (signal.SIGPROF, signal.SIGXCPU):
         return Outcome("time", message=f"{limits.seconds:g} s")
     if child.late and child.ready_at is None:
         return Outcome("silent", message="Python did not start")

@@ -12,6 +12,7 @@ import json
 import linecache
 import os
 import resource
+import signal
 import sys
 import types
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 
 from distlearn.grading.calling import call, describe, uses_library
 from distlearn.grading.confine import supervise
+from distlearn.grading.plain import decode
 
 FILE_BYTES = 16 * 2**20
 OPEN_FILES = 256
@@ -33,11 +35,12 @@ def main(request_fd: int, result_fd: int) -> NoReturn:
         request = json.load(stream)
     channel = fcntl.fcntl(result_fd, fcntl.F_DUPFD_CLOEXEC, 100 + os.getpid() % 100)
     os.close(result_fd)
-    supervise(lambda: _work(request, channel), _sender(channel, str(request["token"])))
+    token = str(request["token"])
+    supervise(lambda: _work(request, _sender(channel, token)),
+              lambda message: _sender(channel, token)(message))
 
 
-def _work(request: dict[str, Any], channel: int) -> None:
-    send = _sender(channel, str(request["token"]))
+def _work(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
     _limit(request)
     send({"kind": "ready"})
     try:
@@ -76,7 +79,8 @@ def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> 
         send({"kind": "library", "message": shortcut, "phase": "cells"})
         return
     send({"kind": "loaded"})
-    for index, args in enumerate(request["calls"]):
+    for index, coded in enumerate(request["calls"]):
+        args = [decode(arg) for arg in coded]
         send({**call(function, args, namespace), "phase": "call", "index": index})
 
 
@@ -114,3 +118,4 @@ def _limit(request: dict[str, Any]) -> None:
         if ceiling != resource.RLIM_INFINITY:
             soft, hard = min(soft, ceiling), min(hard, ceiling)
         resource.setrlimit(which, (soft, hard))
+    signal.setitimer(signal.ITIMER_PROF, request["time_limit"])  # exact; the limit above is a guard

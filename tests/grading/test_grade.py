@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.grading.answers import FULL, cells, expected, notebook, right, script
 
 from distlearn.grading import Report, grade
+from tests.grading.answers import FULL, cells, expected, notebook, right, script
 
 EQUAL = """
 class Everything(float):
