@@ -163,7 +163,8 @@ class PipelineExplorer(Face):
         parts.append(_select("zoom", "zoom", [(str(zoom), f"{zoom}x") for zoom in ZOOMS], "1"))
         hidden = "" if view.message else " hidden"
         parts.append(
-            f'</div>\n<div><div class="dl-message" role="alert"{hidden}>{escape(view.message)}</div>\n'
+            f'</div>\n<div><div class="dl-message" role="alert"{hidden}>{escape(view.message)}'
+            "</div>\n"
             '<div class="dl-result">'
             f'<div class="dl-scroll" tabindex="0" role="group" aria-describedby="{ident}-pointed" '
             'aria-label="Timeline; the arrow keys walk through the boxes">'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
@@ -124,3 +126,14 @@ def test_memory_bars_are_whole_microbatches() -> None:
     assert [bar.get_height() for bar in halves] == [5.5, 4.5, 3.5, 2.5]
     with pytest.raises(ValueError, match=r"one p; got p = {'a': 2, 'b': 3}"):
         plots.memory({"a": simulate(build("1f1b", 2, 2)), "b": simulate(build("1f1b", 3, 2))})
+
+
+def test_every_colour_of_the_figures_has_a_dark_one() -> None:
+    timeline = simulate(build("interleaved_1f1b", 4, 8, 2))
+    figures = [plots.timeline(timeline), plots.timeline(simulate(build("zb_h1", 3, 4))),
+               plots.memory({"a": timeline}), plots.bubble({"a": {"name": "gpipe"}}, 2, [2, 4])]
+    for figure in figures:
+        text = figure._repr_svg_()  # type: ignore[attr-defined]
+        drawing, style = text.split("<style>")[0], text.split("<style>")[-1]
+        for key, colour in re.findall(r"\b(fill|stroke): (#\w{6})", drawing):
+            assert f'"{key}: {colour}"' in style, f"{key} {colour} stays as it is in the dark"

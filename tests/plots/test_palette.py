@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from distlearn.plots import PALETTE
-from distlearn.plots.look import CHUNKS
-from distlearn.plots.palette import box_colour, contrast, ink
+from distlearn.plots.palette import CHUNKS, box_colour, contrast, ink
 
 # Machado, Oliveira and Fernandes, IEEE TVCG 15(6), 2009, table 1, severity 1; on linear RGB
 SIGHT = {
@@ -78,3 +77,11 @@ def test_chunks_differ_in_lightness(mode: str, kind: str) -> None:
     lightness = [lab(linear(box_colour(kind, chunk, mode)))[0] for chunk in range(4)]
     steps = np.diff(lightness)
     assert (steps > 5).all() if mode == "light" else (steps < -5).all()
+
+
+def test_dark_ink_is_a_function_of_light_ink() -> None:
+    """Figures turn dark colour by colour, so one ink must not have to become two."""
+    for kind in "FBIW":
+        for chunk in range(CHUNKS):
+            light, dark = (ink(box_colour(kind, chunk, mode)) for mode in ("light", "dark"))
+            assert light != dark
