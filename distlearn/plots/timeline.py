@@ -47,9 +47,9 @@ def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = Non
     p, span = timeline.schedule.p, timeline.makespan or 1.0
     rows = 0.28 * p + 0.35
     strips = 0.2 * p + 0.3 if memory else 0.0
-    figure = Picture(9.0, rows + strips + 0.75 + (0.3 if title else 0))
+    figure = Picture(8.0, rows + strips + 0.75 + (0.3 if title else 0))
     axes = _panels(figure, rows, strips)
-    _draw_boxes(axes[0], timeline, 7.6 * 72 / span)
+    _draw_boxes(axes[0], timeline, 6.6 * 72 / span)
     if memory:
         _draw_memory(axes[1], timeline)
     axes[0].set_xlim(0, span)

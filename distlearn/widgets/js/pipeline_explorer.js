@@ -23,7 +23,7 @@ function mountPipelineExplorer(root, data) {
     return s;
   }
 
-  function update() {
+  function update(change) {
     var setting = settingNow();
     drawnWidth = scroll.clientWidth;
     var width = Math.max(drawnWidth, 320) * setting.zoom;
@@ -37,8 +37,10 @@ function mountPipelineExplorer(root, data) {
     message.textContent = view.message;
     message.hidden = !view.message;
     result.hidden = Boolean(view.message);
-    clearTimeout(pending);  // announce what the reader settled on, not each step of a drag
-    pending = setTimeout(function () { one('[role="status"]').textContent = view.status; }, 700);
+    if (change) {  // announce what the reader settled on, not each step of a drag
+      clearTimeout(pending);
+      pending = setTimeout(function () { one('[role="status"]').textContent = view.status; }, 700);
+    }
     if (view.message) { return; }
     shown = view.timeline;
     frame = frameOf(shown, data.look, true, null, width);
