@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from distlearn.nn.arrays import Array, Params, narrow, wide
 from distlearn.nn.dropout import Dropout, Shard
@@ -131,12 +130,14 @@ def attention_forward(
     dropped = p if mask is None else np.zeros_like(p)
     q_, out_, p_, dropped_ = (_grouped(x, k.shape[1]) for x in (q, out, p, dropped))
     scale = 1 / math.sqrt(q.shape[-1])
+    beyond = np.triu(np.full((ROWS, ROWS), -np.inf, wide(q[:0]).dtype), k=1)
     for b in range(len(q)):
         keys, values = wide(k[b])[:, None], wide(v[b])[:, None]
         for rows, seen in _blocks(q.shape[2], k.shape[2], causal):
             s = np.matmul(wide(q_[b, :, :, rows]) * scale, keys[..., :seen, :].swapaxes(-1, -2))
-            if causal:
-                s[..., seen - (rows.stop - rows.start) :] += _above_diagonal(rows, s.dtype)
+            if causal:  # of the last keys seen, those above the diagonal lie beyond the query
+                last = rows.stop - rows.start
+                s[..., seen - last :] += beyond[:last, :last]
             softmax(s, out=s)
             p_[b, :, :, rows, :seen] = narrow(s, p.dtype)
             if drop is not None and mask is not None:
@@ -227,9 +228,3 @@ def _blocks(queries: int, keys: int, causal: bool) -> Iterator[tuple[slice, int]
     for start in range(0, queries, ROWS):
         stop = min(start + ROWS, queries)
         yield slice(start, stop), keys - queries + stop if causal else keys
-
-
-def _above_diagonal(rows: slice, dtype: DTypeLike) -> Array:
-    """Minus infinity where a key lies beyond the query, for the last keys a block sees."""
-    n = rows.stop - rows.start
-    return np.triu(np.full((n, n), -np.inf, dtype), k=1)

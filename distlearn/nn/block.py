@@ -58,10 +58,12 @@ def block(config: ModelConfig, index: int, recompute: str = "none") -> Module:
     if recompute not in POLICIES:
         raise ValueError(f"recompute must be one of {', '.join(POLICIES)}; got {recompute!r}")
     name = f"h.{index}"
-    whole = Sequential((
-        Residual(attention_branch(config, name, selective=recompute == "selective")),
-        Residual(feed_forward_branch(config, name)),
-    ))
+    whole = Sequential(
+        (
+            Residual(attention_branch(config, name, selective=recompute == "selective")),
+            Residual(feed_forward_branch(config, name)),
+        )
+    )
     return Recompute(whole) if recompute == "full" else whole
 
 
@@ -76,10 +78,14 @@ def attention_branch(config: ModelConfig, name: str, selective: bool) -> tuple[M
     if config.fused_qkv:
         layers.append(Linear(f"{name}.qkv", config.hidden, width + 2 * kv_width, config.bias))
     else:
-        layers.append(Fork(tuple(
-            Linear(f"{name}.{part}", config.hidden, size, config.bias)
-            for part, size in (("q", width), ("k", kv_width), ("v", kv_width))
-        )))
+        layers.append(
+            Fork(
+                tuple(
+                    Linear(f"{name}.{part}", config.hidden, size, config.bias)
+                    for part, size in (("q", width), ("k", kv_width), ("v", kv_width))
+                )
+            )
+        )
     if config.position == "rope":
         layers.append(Rope(config.heads, config.kv_heads, config.head_dim,
                            config.rope_theta, config.rope_style))  # fmt: skip
@@ -108,10 +114,14 @@ def feed_forward_branch(config: ModelConfig, name: str) -> tuple[Module, ...]:
         ))  # fmt: skip
     else:
         if gated:
-            layers.append(Fork(tuple(
-                Linear(f"{name}.{part}", config.hidden, config.ffn, config.bias)
-                for part in ("gate", "up")
-            )))
+            layers.append(
+                Fork(
+                    tuple(
+                        Linear(f"{name}.{part}", config.hidden, config.ffn, config.bias)
+                        for part in ("gate", "up")
+                    )
+                )
+            )
         else:
             layers.append(Linear(f"{name}.fc", config.hidden, config.ffn, config.bias))
         layers.append(activation)

@@ -79,18 +79,18 @@ class Residual(Sequential):
     def forward(
         self, params: Params, x: Array, context: Context = EVALUATION
     ) -> tuple[Array, Saved]:
-        """X + f(x)."""
+        """F: x + f(x)."""
         y, saved = super().forward(params, x, context)
-        return _add(x, y), saved
+        return _added(y, x), saved
 
     def backward_input(self, params: Params, saved: Saved, dy: Array) -> Array:
         """Gradient through both paths: dy + dy f'(x)."""
-        return _add(dy, super().backward_input(params, saved, dy))
+        return _added(super().backward_input(params, saved, dy), dy)
 
     def backward(self, params: Params, saved: Saved, dy: Array) -> tuple[Array, Grads]:
         """B, with the same sum."""
         dx, grads = super().backward(params, saved, dy)
-        return _add(dy, dx), grads
+        return _added(dx, dy), grads
 
 
 class Fork(Composite):
@@ -105,34 +105,20 @@ class Fork(Composite):
         return np.concatenate(outputs, axis=-1), Saved(parts=[*parts], sizes=widths)
 
     def backward_input(self, params: Params, saved: Saved, dy: Array) -> Array:
-        """Sum of the input gradients of all branches."""
-        branches = self._split(saved, dy)
-        return _sum(
+        """I: the sum of the input gradients of all branches."""
+        cuts = np.cumsum(saved.sizes)[:-1]
+        branches = np.split(dy, cuts, axis=-1)
+        inputs = [
             module.backward_input(params, part, branch)
             for module, part, branch in zip(self.modules, saved.parts, branches, strict=True)
-        )
-
-    def backward(self, params: Params, saved: Saved, dy: Array) -> tuple[Array, Grads]:
-        """B of all branches."""
-        branches = self._split(saved, dy)
-        grads: Grads = {}
-        inputs = []
-        for module, part, branch in zip(self.modules, saved.parts, branches, strict=True):
-            dx, more = module.backward(params, part, branch)
-            inputs.append(dx)
-            add_gradients(grads, more)
-        return _sum(iter(inputs)), grads
-
-    def _split(self, saved: Saved, dy: Array) -> list[Array]:
-        return np.split(dy, np.cumsum(saved.sizes)[:-1], axis=-1)
+        ]
+        total = sum((wide(dx) for dx in inputs[1:]), wide(inputs[0]))
+        return narrow(total, dy.dtype)
 
 
-def _add(a: Array, b: Array) -> Array:
-    return narrow(wide(a) + wide(b), a.dtype)
-
-
-def _sum(terms: Iterator[Array]) -> Array:
-    total = next(terms)
-    for term in terms:
-        total = _add(total, term)
-    return total
+def _added(own: Array, other: Array) -> Array:
+    """``own + other``, in place of ``own``: what a module returns, it does not keep."""
+    if own.dtype.itemsize == 2 or own.dtype != other.dtype or np.may_share_memory(own, other):
+        return narrow(wide(own) + wide(other), own.dtype)
+    own += other
+    return own

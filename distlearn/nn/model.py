@@ -107,9 +107,7 @@ class Model(Sequential):
                 raise ValueError(f"stages must share out {blocks} blocks; got {counts}")
         cuts = np.cumsum([1, *counts]).tolist()
         cuts[0], cuts[-1] = 0, len(self.modules)
-        return [
-            Sequential(self.modules[a:b]) for a, b in itertools.pairwise(cuts)
-        ]
+        return [Sequential(self.modules[a:b]) for a, b in itertools.pairwise(cuts)]
 
 
 def build(config: ModelConfig, recompute: str = "none", loss: CrossEntropy | None = None) -> Model:

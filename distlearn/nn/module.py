@@ -133,6 +133,7 @@ class Module:
 
     ``F`` is `forward`, ``I`` `backward_input`, ``W`` `backward_weight`, ``B`` `backward`. Gradients
     of ``B`` equal those of ``I`` and ``W`` bit for bit: they are the same operations.
+    What `forward` and `backward_input` return is new, or the array they were given: it is not kept.
     Parameters come by their full names, so that the caller decides which version of the weights
     is used, where they are kept, and when.
     """

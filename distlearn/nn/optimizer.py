@@ -32,7 +32,30 @@ class OptimizerState:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return held_bytes([x for arrays in self.slots.values() for x in arrays.values()])
+        return held_bytes([*self.arrays().values()])
+
+    def arrays(self) -> dict[str, Array]:
+        """All arrays by ``name:slot``, flat: what a checkpoint holds."""
+        return {
+            f"{name}:{slot}": array
+            for name, slots in self.slots.items()
+            for slot, array in slots.items()
+        }
+
+    def restore(self, arrays: Params, step: int) -> None:
+        """Put back what `arrays` gave and ``step``.
+
+        Raises
+        ------
+        ValueError
+            If names or shapes are not those of this state.
+        """
+        for name, own in self.arrays().items():
+            if name not in arrays or arrays[name].shape != own.shape:
+                got = arrays[name].shape if name in arrays else "nothing"
+                raise ValueError(f"state {name!r} must have shape {own.shape}; got {got}")
+            own[...] = arrays[name]
+        self.step = step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,9 +47,7 @@ class Recompute(Module):
     ) -> tuple[Array, Saved]:
         """F, keeping x and the context."""
         y, dropped = self.module.forward(params, x, context)
-        return y, Saved(
-            for_input={"x": x}, context=context, extra_loss=dropped.total_extra_loss()
-        )
+        return y, Saved(for_input={"x": x}, context=context, extra_loss=dropped.total_extra_loss())
 
     def recompute(self, params: Params, saved: Saved) -> None:
         """R: the forward pass once more, this time keeping everything."""
