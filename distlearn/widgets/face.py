@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import ipywidgets
 
-from distlearn.plots.look import variables
+from distlearn.plots.look import STYLE, variables
 
 
 class Face(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -82,10 +82,15 @@ def asset(name: str) -> str:
     return files("distlearn.widgets").joinpath(name).read_text(encoding="utf-8")
 
 
+def without_style(svg: str) -> str:
+    """An SVG figure for use inside a face, which has the figures' style sheet already."""
+    return svg.replace(f"<style>{STYLE}</style>\n", "")
+
+
 def face_style() -> str:
-    """The style sheet of all views, light and dark; every rule is bound to ``.dl-face``."""
+    """The style sheet of all views and of the SVG figures in them, light and dark."""
     return (
-        f".dl-face{{{variables('light')};color-scheme:light}}"
+        f"{STYLE}\n.dl-face{{{variables('light')};color-scheme:light}}"
         'html[data-theme="dark"] .dl-face,body[data-jp-theme-light="false"] .dl-face'
         f"{{{variables('dark')};color-scheme:dark}}\n" + asset("face.css")
     )

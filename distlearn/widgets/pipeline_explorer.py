@@ -14,7 +14,7 @@ from distlearn.pipeline import NAMES, Costs, build, definition
 from distlearn.plots import KIND_NAMES
 from distlearn.plots.look import ATTRIBUTES, STYLE
 from distlearn.plots.numbers import number
-from distlearn.widgets.face import Face, face_style
+from distlearn.widgets.face import Face, face_style, without_style
 from distlearn.widgets.orders import catalogue
 from distlearn.widgets.pipeline_view import FORMULAS, Setting, View, look_at
 
@@ -137,7 +137,7 @@ class PipelineExplorer(Face):
         if view.message:
             body = f'<div class="dl-message" role="alert">{escape(view.message)}</div>'
         else:
-            body = (f'<div class="dl-scroll" tabindex="0">{view.picture}</div>'
+            body = (f'<div class="dl-scroll" tabindex="0">{without_style(view.picture)}</div>'
                     f'<div class="dl-numbers">{view.numbers}</div>{_calls(view, copy=False)}')
         self._shown.value = f'<div class="dl-face"><style>{face_style()}</style>{body}</div>'
         opened = self._details.selected_index is not None
@@ -168,7 +168,8 @@ class PipelineExplorer(Face):
             '<div class="dl-result">'
             f'<div class="dl-scroll" tabindex="0" role="group" aria-describedby="{ident}-pointed" '
             'aria-label="Timeline; the arrow keys walk through the boxes">'
-            f'{view.picture}</div>\n<p class="dl-pointed" id="{ident}-pointed" aria-live="polite">'
+            f"{without_style(view.picture)}</div>\n"
+            f'<p class="dl-pointed" id="{ident}-pointed" aria-live="polite">'
             "Point at a box, or walk through them with the arrow keys.</p>\n"
             f'<div class="dl-numbers">{view.numbers}</div>\n{_calls(view, copy=True)}\n'
             "<details><summary>Order of every rank, with times</summary>"

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from py_mini_racer import MiniRacer
 
-from distlearn.pipeline import NAMES, Timeline, build, simulate
+from distlearn.pipeline import NAMES, Action, Timeline, build, simulate
 from distlearn.plots import timeline_svg
 from distlearn.plots.numbers import fixed, number, percent, ticks
 from distlearn.widgets import PipelineExplorer
 from distlearn.widgets.face import asset
+from distlearn.widgets.orders import decode
 from distlearn.widgets.pipeline_view import Setting, look_at
 
 TIMES = [0.0, 0.1, 0.25, 0.3, 0.7, 1.0, 1.1, 1.5, 2.0, 2.3, 3.0, 4.0]
@@ -48,8 +49,8 @@ def random_settings() -> list[Setting]:
     settings = []
     for _ in range(SETTINGS):
         name = chance.choice([*NAMES, "interleaved_1f1b", "zb_h1"])
-        p = chance.randint(1, 8)
-        m = chance.randint(1, 32)
+        p = chance.choice([chance.randint(1, 4), chance.randint(1, 8)])
+        m = chance.choice([chance.randint(1, 8), chance.randint(1, 32)])
         if name == "interleaved_1f1b" and chance.random() < 0.8:
             m = max(m // p, 1) * p
         settings.append(Setting(
@@ -113,6 +114,25 @@ def assert_same(timeline: Timeline, twin: dict[str, Any]) -> None:
         ("spanBubbleOverIdeal", timeline.span_bubble_over_ideal),
     ):
         assert twin[name] == pytest.approx(value, rel=1e-12, abs=1e-12)
+
+
+def test_odd_orders_are_read_alike(page: Page) -> None:
+    orders = ["F3B.2B.1B.0", "((FFa)2F)2Fa3B.4Ba.1Ba", "F.3F.0W2(I)1(IFb)2"]
+    for order in orders:
+        actions = page.call(f"decodeOrder({json.dumps(order)}, [1, 4, 6])")
+        placement = [1, 0, 1, 1, 0, 1, 0]  # rank 0 holds stages 1, 4, 6
+        assert [Action(a["kind"], a["stage"], a["microbatch"]) for a in actions] == decode(
+            [order, ""], placement)[0]
+
+
+def test_a_stuck_order_is_refused(page: Page) -> None:
+    stuck = {"name": "mine", "p": 1, "m": 1, "v": 1, "placement": [0]}
+    message = page.call(f"""(function (schedule) {{
+        schedule.ranks = [decodeOrder("BF", [0])];
+        try {{ simulate(schedule, {{F: 1, B: 1, I: 1, W: 1, comm: 0}}); }}
+        catch (error) {{ return error.message; }}
+    }})({json.dumps(stuck)})""")
+    assert message == "deadlock on rank 0"
 
 
 @pytest.mark.parametrize("memory", [True, False])

@@ -44,7 +44,8 @@ function mountPipelineExplorer(root, data) {
     if (view.message) { return; }
     shown = view.timeline;
     frame = frameOf(shown, data.look, true, null, width);
-    scroll.innerHTML = view.picture;
+    // The page has the style sheet already; another one costs most of the time of a redraw.
+    scroll.innerHTML = view.picture.replace("<style>" + data.look.style + "</style>\n", "");
     cursor = null;
     point(null);
     one(".dl-numbers").innerHTML = view.numbers;

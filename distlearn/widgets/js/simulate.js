@@ -97,6 +97,9 @@ function simulate(schedule, costs) {
       }
     }
   }
+  position.forEach(function (done, rank) {
+    if (done < schedule.ranks[rank].length) { throw new Error("deadlock on rank " + rank); }
+  });
   var makespan = Math.max.apply(null, free);
   var longest = Math.max.apply(null, events.map(function (row) {
     return row.length ? row[row.length - 1].end - row[0].start : 0;
