@@ -81,10 +81,17 @@ def test_closed_pipe_is_quiet():
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_interrupt_is_quiet():
-    code = "from distlearn.cli import main; print('ready', flush=True); main()"
+    code = ("import signal, sys\n"
+            "from distlearn.cli import main\n"
+            "class Keyboard:\n"
+            "    def read(self):\n"
+            "        print('ready', flush=True)\n"
+            "        signal.pause()\n"
+            "sys.stdin = Keyboard()\n"
+            "main()\n")
     with subprocess.Popen(
-        [sys.executable, "-c", code, "validate", "-"],  # waits for its input
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-c", code, "validate", "-"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # even if nohup ignores it
     ) as process:
         assert process.stdout.readline() == b"ready\n"
