@@ -5,6 +5,8 @@ A chapter is a MyST notebook (`.md`). For each one this adds
 - ``_sources/CHAPTER.ipynb`` in the built book, converted by jupytext, without outputs;
 - a bar below the title that links to it and says how to open the chapter in JupyterLab.
 
+On the references page it corrects an ARIA role.
+
 It also puts the cache of executed cells in a folder named after a hash of the library's sources:
 jupyter-cache looks at the cells only, and would show old figures after a change of distlearn.
 """
@@ -16,10 +18,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import distlearn
 import jupytext
 from sphinx.application import Sphinx
 from sphinx.config import Config
+
+import distlearn
 
 BAR = """
 <nav class="chapter-bar" aria-label="This chapter as a notebook">
@@ -72,8 +75,16 @@ def add_notebook(app: Sphinx, pagename: str, templatename: str, context: dict[st
         context["body"] = context["body"].replace("</h1>", f"</h1>{bar}", 1)
 
 
+def make_references_a_list(app: Sphinx, pagename: str, templatename: str,
+                           context: dict[str, Any], doctree: object) -> None:
+    """Give docutils' citations the role that their parent, a list, asks of its children."""
+    if 'role="doc-biblioentry"' in context.get("body", ""):
+        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect the three functions."""
+    """Connect the functions above."""
     app.connect("config-inited", key_cache_by_library)
     app.connect("html-page-context", add_notebook)
+    app.connect("html-page-context", make_references_a_list)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

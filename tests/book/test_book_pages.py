@@ -62,8 +62,8 @@ def css_addresses(css: str) -> list[str]:
 
 def script_addresses(script: str) -> list[str]:
     """Addresses that a script imports, fetches or sets as a source."""
-    call = r"""(?:\bimport\s*\(?|\bfrom\s|\bfetch\s*\(|importScripts\s*\(|\.src\s*=)\s*["']([^"']+)"""
-    return re.findall(call, script)
+    call = r"(?:\bimport\s*\(?|\bfrom\s|\bfetch\s*\(|importScripts\s*\(|\.src\s*=)"
+    return re.findall(call + r"""\s*["']([^"']+)""", script)
 
 
 def outside(html: str) -> list[str]:

@@ -35,8 +35,8 @@ def test_vendored_file_is_the_published_one(name: str) -> None:
     assert len((ASSETS / record["license_file"]).read_text()) > 500
 
 
-def test_every_script_is_listed_as_vendored() -> None:
-    scripts = {str(path.relative_to(ASSETS)) for path in ASSETS.rglob("*.js")}
+def test_every_script_that_is_not_ours_is_listed_as_vendored() -> None:
+    scripts = {str(path.relative_to(ASSETS)) for path in ASSETS.rglob("*.js")} - {"book.js"}
     assert scripts == set(VENDORED)
 
 
@@ -111,6 +111,6 @@ def test_the_chapters_training_equals_pipedreams_own_code(
     np.testing.assert_allclose(losses, numeric["losses"], rtol=1e-12)
     for versions, wanted in zip(history, numeric["W_final"], strict=True):
         np.testing.assert_allclose(versions[-1], np.array(wanted), rtol=1e-12)
-    if record["p"] > 1 and record["m"] > 2:
+    if record["m"] > record["p"] > 2:  # with two stages no backward passes through old weights
         other, _, _ = train(schedule, batches, start, numeric["lr"], stash=False, skip=0.0)
         assert not np.allclose(other, numeric["losses"], rtol=1e-9)
