@@ -47,12 +47,12 @@ def visit(chromium: Any) -> Callable[..., Any]:
 
     @contextmanager
     def opened(
-        page_name: str, *, theme: str = "light", width: int = 1280, reduced: bool = True
+        page_name: str, *, theme: str = "light", width: int = 1280, query: str = ""
     ) -> Iterator[Any]:
         context = chromium.new_context(
             viewport={"width": width, "height": 900 if width > 600 else 844},
             color_scheme=theme,
-            reduced_motion="reduce" if reduced else "no-preference",
+            reduced_motion="reduce",
         )
         context.add_init_script(
             f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}');"
@@ -67,7 +67,7 @@ def visit(chromium: Any) -> Callable[..., Any]:
             if not r.url.startswith(("file:", "data:", "blob:"))
             else None,
         )
-        page.goto((BOOK / page_name).as_uri(), wait_until="load")
+        page.goto(f"{(BOOK / page_name).as_uri()}?{query}".rstrip("?"), wait_until="load")
         page.wait_for_function("!window.MathJax || !MathJax.startup || !MathJax.startup.promise"
                                " || MathJax.startup.promise.then(() => true)")
         yield page
