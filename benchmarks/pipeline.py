@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from benchmarks.measure import Result, cpu_seconds, growth_exponent
 from distlearn.pipeline import Schedule, build, simulate, validate
@@ -44,9 +45,9 @@ def _growth() -> Result:
     """Beyond the floor's growth: caches and the collector make any loop a little dearer."""
     sizes, seconds, floors = [], [], []
     for m in (64, 128, 256, 512):
-        made_s, schedule = cpu_seconds(lambda m=m: build("interleaved_1f1b", P, m, V))
-        simulated_s, _ = cpu_seconds(lambda schedule=schedule: simulate(schedule))
-        floors.append(cpu_seconds(lambda schedule=schedule: floor(schedule), repeats=5)[0])
+        made_s, schedule = cpu_seconds(partial(build, "interleaved_1f1b", P, m, V))
+        simulated_s, _ = cpu_seconds(partial(simulate, schedule))
+        floors.append(cpu_seconds(partial(floor, schedule), repeats=5)[0])
         sizes.append(P * V * m * 2)
         seconds.append(made_s + simulated_s)
     ours, bare = growth_exponent(sizes, seconds), growth_exponent(sizes, floors)
