@@ -168,7 +168,8 @@ def _misfit(got: Any, noun: str) -> str:
         return quoted + (": leave out the quotes or the formatting." if "number" in noun else ".")
     if isinstance(got, Other):
         if got.what in ("generator", "map", "filter", "zip", "range", "dict_keys", "reversed"):
-            return f"It returned a {got.what}; {noun} is asked for: wrap it in list(...)."
+            advice = "wrap it in list(...)" if "list" in noun else "`return` one value"
+            return f"It returned a {got.what}; {noun} is asked for: {advice}."
         if got.what == "function" or got.what.startswith("builtin_function"):
             return (f"It returned a function, not its result; {noun} is asked for: call it with "
                     "(...).")

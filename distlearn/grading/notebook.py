@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from distlearn.grading.calling import call, uses_library
@@ -36,7 +36,7 @@ class Checked:
         """Nothing more: `check` has shown the card."""
 
 
-def check(question: str, namespace: Mapping[str, Any] | None = None) -> Checked:
+def check(question: str, namespace: dict[str, Any] | None = None) -> Checked:
     """Run the visible cases of a question on your function, and show how it did.
 
     Call it in the notebook, in a script or at the prompt; it finds your function by its name.
@@ -45,7 +45,7 @@ def check(question: str, namespace: Mapping[str, Any] | None = None) -> Checked:
     ----------
     question : str
         Such as ``"pipeline/bubble"``.
-    namespace : mapping, optional
+    namespace : dict, optional
         Where to look for the function. Default: the caller's global names.
 
     Returns
@@ -59,24 +59,20 @@ def check(question: str, namespace: Mapping[str, Any] | None = None) -> Checked:
         If there is no such question.
     """
     asked = find(question)
-    names = dict(sys._getframe(1).f_globals if namespace is None else namespace)
-    result = evaluate(asked, names, sys._getframe(1).f_globals if namespace is None else names)
+    names = sys._getframe(1).f_globals if namespace is None else namespace
+    result = evaluate(asked, names)
     _show(result)
     return Checked(result)
 
 
-def evaluate(
-    question: Question, names: Mapping[str, Any], learner_globals: dict[str, Any],
-) -> QuestionResult:
+def evaluate(question: Question, names: dict[str, Any]) -> QuestionResult:
     """The verdict on the function that ``names`` holds, called here, in this process.
 
     Parameters
     ----------
     question : Question
-    names : mapping
-        Names and values of the learner's code.
-    learner_globals : dict
-        The globals of that code itself, by which its lines are found in a traceback.
+    names : dict
+        The globals of the learner's code, by which its lines are found in a traceback.
     """
     defined = [name for name, value in names.items()
                if callable(value) and not name.startswith("_")
@@ -84,13 +80,13 @@ def evaluate(
     if question.function not in names:
         return judge(question, question.cases, Run(stopped=Outcome("missing")), defined=defined)
     function = names[question.function]
-    shortcut = uses_library(function, question.without, dict(names))
+    shortcut = uses_library(function, question.without, names)
     if shortcut is not None:
         stopped = Outcome("library", message=shortcut)
         return judge(question, question.cases, Run(stopped=stopped), defined=defined)
     outcomes: list[Outcome] = []
     for case in question.cases:
-        fields = call(function, list(copy.deepcopy(case.args)), learner_globals, _cell_label())
+        fields = call(function, list(copy.deepcopy(case.args)), names, _cell_label())
         fields["value"] = decode(fields.get("value"))
         outcome = Outcome(**fields)
         if outcome.kind in ("stub", "not_callable", "interrupted"):

@@ -69,18 +69,17 @@ def _boxes(got: Sequence[str], wanted: Sequence[str], shown: int) -> str:
             x = _LEFT + len(window) * (_BOX + _GAP)
             rows.append(f'<text x="{x}" y="{y + 17}" class="dld-t">…</text>')
     for column, k in enumerate(window):
-        x = _LEFT + column * (_BOX + _GAP) + _BOX / 2
-        same = pairs[k][0] == pairs[k][1]
-        mark = f'<text x="{x:g}" y="63" class="dld-{"m" if same else "d"}">{"=" if same else "≠"}</text>'
-        rows.append(mark)
-        rows.append(f'<text x="{x:g}" y="12" class="dld-m">{k}</text>')
+        middle = _LEFT + column * (_BOX + _GAP) + _BOX / 2
+        cls, sign = ("m", "=") if pairs[k][0] == pairs[k][1] else ("d", "≠")
+        rows.append(f'<text x="{middle:g}" y="63" class="dld-{cls}">{sign}</text>')
+        rows.append(f'<text x="{middle:g}" y="12" class="dld-m">{k}</text>')
     if first is None:
         words = "no difference"
     else:
         words = f"first difference, at index {first}"
-        x = _LEFT + (first - start) * (_BOX + _GAP) + _BOX / 2
+        middle = _LEFT + (first - start) * (_BOX + _GAP) + _BOX / 2
         anchor = "start" if first - start < len(window) / 2 else "end"
-        rows.append(f'<text x="{x:g}" y="118" class="dld-d" style="text-anchor:{anchor}">'
+        rows.append(f'<text x="{middle:g}" y="118" class="dld-d" style="text-anchor:{anchor}">'
                     f"▲ {words}</text>")
     width = _LEFT + (len(window) + 1) * (_BOX + _GAP)
     at = first or 0

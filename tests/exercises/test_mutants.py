@@ -9,12 +9,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from tests.exercises.material import hidden, mutants
 
 from distlearn.grading import questions
 from distlearn.grading.judge import QuestionResult
 from distlearn.grading.notebook import evaluate
 from distlearn.grading.question import Question
+from tests.exercises.material import hidden, mutants
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 QUESTIONS = {question.id: question for question in questions()}
@@ -27,7 +27,7 @@ def verdict(question: Question, source: str, *, visible: bool = False) -> Questi
     exec(compile(source, "answer.py", "exec"), namespace)
     asked = question if visible else replace(question, cases=tuple(HIDDEN[question.id]))
     with contextlib.redirect_stdout(io.StringIO()):
-        return evaluate(asked, namespace, namespace)
+        return evaluate(asked, namespace)
 
 
 def solution(question: Question) -> str:
@@ -87,7 +87,7 @@ def test_hint_of_a_known_mistake_is_given_for_that_mistake(name: str) -> None:
     question = QUESTIONS[name]
     for mistake in question.mistakes:
         namespace = {"__name__": "__main__", question.function: mistake.wrong}
-        result = evaluate(question, namespace, namespace)
+        result = evaluate(question, namespace)
         assert not result.ok
         same = [other.hint for other in question.mistakes
                 if all(_value(other, c.args) == _value(mistake, c.args) for c in question.cases)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.exercises.material import hidden
 
 from distlearn.grading import Case, find
 from distlearn.pipeline import Costs, Schedule, ScheduleError, build, simulate, validate
+from tests.exercises.material import hidden
 
 
 def all_cases(name: str) -> Iterator[Case]:
