@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.grading.answers import FUNCTIONS, notebook, right, script
 
 from distlearn.grading import check, check_file, find, questions
 from distlearn.grading.faces import html, text
 from distlearn.grading.notebook import evaluate
+from tests.grading.answers import FUNCTIONS, notebook, right, script
 
 
 def see(question: str, source: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -60,15 +60,14 @@ def test_an_order_is_shown_in_two_rows_with_the_first_difference_below(
 
 @pytest.mark.parametrize(("source", "words"), [
     ("def bubble_fraction(p, m): raise NotImplementedError('write it')", "is not written yet"),
-    ("def bubble_frac(p, m): return 0", "needs a function `bubble_fraction`; your notebook defines "
-                                        "`bubble_frac`"),
+    ("def bubble_frac(p, m): return 0", "`bubble_fraction`; your notebook defines `bubble_frac`"),
     ("x = 1", "your notebook defines no function for it"),
     ("bubble_fraction = 0.5", "is a value of type float"),
     ("def bubble_fraction(p, m): print(p / m)", "It printed '0.5': print only shows a value"),
     ("def bubble_fraction(p, m): return '0.5'", "returned text, '0.5'; a number is asked for"),
     ("def bubble_fraction(p, m): return [0.5]", "a list with one item, [0.5]"),
     ("def bubble_fraction(p, m): return True", "returned True; a number"),
-    ("def bubble_fraction(p, m): yield 1", "a generator; a number is asked for: `return` one value"),
+    ("def bubble_fraction(p, m): yield 1", "a generator; a number is asked for: `return` one"),
     ("def bubble_fraction(p): return 1", "takes 1 positional argument but 2 were given"),
     ("async def bubble_fraction(p, m): return 1", "write a plain `def`"),
     ("def bubble_fraction(p, m): return lambda: 1", "a function, not its result"),
@@ -98,8 +97,7 @@ def test_what_is_wrong_is_said_in_plain_words(
     ("(a for a in [])", "returned a generator; a list of actions"),
     ("'F0.0 B0.0'", "returned one text, 'F0.0 B0.0'; a list with one text per action"),
     ("[('F', 0, 0)]", "Item 0 of the list is ('F', 0, 0)"),
-    ("__import__('distlearn.pipeline').pipeline.Schedule and "
-     "[__import__('distlearn.pipeline').pipeline.Action('F', 0, 0)]", "str(action)"),
+    ("[__import__('distlearn.pipeline').pipeline.Action('F', 0, 0)]", "str(action)"),
     ("['f2.0 '] * 8", ""),
     ("None", "ended without `return`"),
     ("{}", "returned a dict, {}"),

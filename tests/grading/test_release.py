@@ -7,13 +7,19 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from tests.grading.answers import FUNCTIONS, SOLUTIONS, notebook
 
 from distlearn.grading import ReleaseError, check_release, release
+from tests.grading.answers import FUNCTIONS, SOLUTIONS, notebook
 
 EXERCISES = SOLUTIONS.parent / "exercises"
-ANSWER = ("def f(x):\n    '''Doc.'''\n    ### BEGIN SOLUTION\n    secret = 2\n    return secret * x\n"
-          "    ### END SOLUTION\n")
+ANSWER = """\
+def f(x):
+    'Doc.'
+    ### BEGIN SOLUTION
+    secret = 2
+    return secret * x
+    ### END SOLUTION
+"""
 
 
 def test_the_repository_is_in_step() -> None:
@@ -26,6 +32,7 @@ def test_no_solution_leaks() -> None:
         assert "SOLUTION" not in text
         book = nbformat.read(path, as_version=4)
         nbformat.validate(book)
+        assert text == nbformat.writes(book) + "\n", "the bytes that Jupyter would write"
         assert book.metadata.kernelspec.name == "python3"
         code = [cell for cell in book.cells if cell.cell_type == "code"]
         assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
@@ -43,7 +50,7 @@ def test_solution_becomes_a_stub_and_outputs_go(tmp_path: Path) -> None:
     path.write_text(json.dumps(book))
     release(tmp_path / "s", tmp_path / "e")
     cell = nbformat.read(tmp_path / "e" / "a.ipynb", as_version=4).cells[0]
-    assert cell.source == ("def f(x):\n    '''Doc.'''\n"
+    assert cell.source == ("def f(x):\n    'Doc.'\n"
                            '    raise NotImplementedError("write f here")\n')
     assert cell.outputs == []
     assert cell.id == "c0"

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.grading.answers import FULL, cells, expected, notebook, right, script
 
 from distlearn.grading import grade_file
 from distlearn.grading.collect import choose, entries
 from distlearn.grading.question import questions
 from distlearn.grading.slicing import Program
 from distlearn.grading.submission import SubmissionError, read
+from tests.grading.answers import FULL, cells, expected, notebook, right, script
 
 BUBBLE = "def bubble_fraction(p, m):\n    return (p - 1) / (m + p - 1)"
 
@@ -91,7 +91,7 @@ def test_python_files_have_cells_too(tmp_path: Path, header: str) -> None:
 
 
 def test_docstrings_with_empty_lines_stay_whole(tmp_path: Path) -> None:
-    source = 'def f(x):\n    """One.\n\nTwo at the margin.\n"""\n\n    return x\n\n\ny = [\n\n1,\n\n]\n'
+    source = "def f(x):\n    \"\"\"One.\n\nTwo at the margin.\n\"\"\"\n\n    return x\n\n\ny = [\n\n1\n\n]\n"
     path = tmp_path / "a.py"
     path.write_text(source)
     assert len(read(path).cells) == 2
