@@ -3,7 +3,8 @@
 A chapter is a MyST notebook (`.md`). For each one this adds
 
 - ``_sources/CHAPTER.ipynb`` in the built book, converted by jupytext, without outputs;
-- a bar below the title that links to it and says how to open the chapter in JupyterLab.
+- a bar below the title that offers it and says how to open the chapter in JupyterLab. The link
+  holds the notebook itself: a browser does not download a file next to a page from ``file://``.
 
 On the references page it corrects an ARIA role.
 
@@ -13,6 +14,7 @@ jupyter-cache looks at the cells only, and would show old figures after a change
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import shutil
 from pathlib import Path
@@ -65,13 +67,14 @@ def add_notebook(app: Sphinx, pagename: str, templatename: str, context: dict[st
     if app.builder.format != "html" or not is_notebook(app, pagename):
         return
     notebook = jupytext.read(app.env.doc2path(pagename))
+    text = jupytext.writes(notebook, fmt="ipynb")
     target = Path(app.outdir, "_sources", f"{pagename}.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
-    jupytext.write(notebook, target, fmt="ipynb")
+    target.write_text(text, encoding="utf-8")
     context["ipynb_source"] = f"{pagename}.ipynb"  # the theme lists it under "download"
     if context.get("body") and pagename != app.config.root_doc:
-        url = f"{context['pathto']('_sources', 1)}/{pagename}.ipynb"
-        bar = BAR.format(url=url, name=pagename)
+        data = base64.b64encode(text.encode()).decode()
+        bar = BAR.format(url=f"data:application/x-ipynb+json;base64,{data}", name=pagename)
         context["body"] = context["body"].replace("</h1>", f"</h1>{bar}", 1)
 
 

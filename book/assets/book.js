@@ -1,12 +1,9 @@
-// Three corrections for keyboard and screen-reader users that the theme and MathJax leave open.
+// Two corrections for keyboard and screen-reader users that the theme and MathJax leave open.
 document.addEventListener("DOMContentLoaded", () => {
   // Names that contradict the text on the control: let the text be the name.
   for (const control of document.querySelectorAll(
     "button.search-button-field[aria-label], summary[aria-label='Toggle hidden content']")) {
     control.removeAttribute("aria-label");
-  }
-  for (const icon of document.querySelectorAll(".theme-switch-button [title]")) {
-    icon.removeAttribute("title");
   }
   // Long formulas scroll sideways on narrow screens: let the keyboard reach them.
   window.MathJax?.startup?.promise?.then(() => {
