@@ -120,8 +120,9 @@ class _Child:
         request_read, request_write = os.pipe()
         self.result, result_write = os.pipe()
         root = str(Path(__file__).resolve().parents[2])
-        start = (f"import sys; sys.path.append({root!r}); from distlearn.grading.worker import main"
-                 f"; main({request_read}, {result_write})")
+        start = (  # this very package, whatever else is installed
+            f"import sys; sys.path.insert(0, {root!r}); from distlearn.grading.worker import main; "
+            f"sys.path.remove({root!r}); main({request_read}, {result_write})")
         self.process = subprocess.Popen(
             [sys.executable, "-s", "-P", "-B", "-c", start],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -176,5 +176,6 @@ def _put(path: Path, content: str) -> None:
 _PAGE = (
     ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:2em auto;"
     "max-width:60em;padding:0 1em}code{font-size:.92em}.t{border-collapse:collapse;margin:1em 0}"
-    ".t th,.t td{border:1px solid #8886;padding:.3em .8em;text-align:left}"
+    ".t th,.t td{border:1px solid #8886;padding:.3em .6em;text-align:left}"
+    ".t code{overflow-wrap:anywhere}"
 )

@@ -125,8 +125,8 @@ def _bars(got: float, wanted: float) -> str:
 
 def _svg(width: float, height: float, title: str, text: str, rows: Sequence[str]) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="dld" role="img" width="{width:g}" '
-        f'height="{height:g}" viewBox="-4 -4 {width + 8:g} {height + 8:g}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="dld" role="img" width="{width + 8:g}" '
+        f'height="{height + 8:g}" viewBox="-4 -4 {width + 8:g} {height + 8:g}" '
         f'aria-label="{escape(text)}"><title>{escape(title)}: {escape(text)}</title>'
         f"<style>{STYLE}</style>{''.join(rows)}</svg>"
     )

@@ -91,7 +91,7 @@ def test_python_files_have_cells_too(tmp_path: Path, header: str) -> None:
 
 
 def test_docstrings_with_empty_lines_stay_whole(tmp_path: Path) -> None:
-    source = "def f(x):\n    \"\"\"One.\n\nTwo at the margin.\n\"\"\"\n\n    return x\n\n\ny = [\n\n1\n\n]\n"
+    source = "def f(x):\n    '''One.\n\nTwo at the margin.\n'''\n\n    return x\n\n\ny = [\n\n1]\n"
     path = tmp_path / "a.py"
     path.write_text(source)
     assert len(read(path).cells) == 2
