@@ -1,10 +1,10 @@
 """Ranks and collectives: one program on virtual ranks, on MPI processes, on torch.distributed.
 
-A rank program is a coroutine, ``async def program(comm, ...)``: every place where a rank may wait is
-an ``await``. `run` drives it on an engine. A collective is performed as its textbook algorithm, step
-by step, by the same plan on every engine, and where two partial results meet, that of the lower
-rank is the left operand. So an algorithm gives the same bits on all ranks, in every run and on
-every engine. It sums in this order (x0, x1, ... are the ranks' arrays, p their number):
+A rank program is a coroutine, ``async def program(comm, ...)``: every place where a rank may wait
+is an ``await``. `run` drives it on an engine. A collective is performed as its textbook algorithm,
+step by step, by the same plan on every engine, and where two partial results meet, that of the
+lower rank is the left operand. So an algorithm gives the same bits on all ranks, in every run and
+on every engine. It sums in this order (x0, x1, ... are the ranks' arrays, p their number):
 
 ``ring``
     Chunk c: x(c+1) + x(c+2) + ... + x(c), around the ring. all_reduce and reduce cut the flat array

@@ -9,6 +9,7 @@ import pickle
 import re
 import signal
 import sys
+import sysconfig
 import tempfile
 import time
 import traceback
@@ -23,7 +24,9 @@ from distlearn.comm.errors import CommError, EngineError, RankError, TimeLimitEr
 from distlearn.comm.program import Program
 
 _UNNAMED = "<dynamic-code>"
-_PACKAGE = str(Path(__file__).parent)
+# frames that are not the user's
+_OURS = (str(Path(__file__).parent), "<frozen", sysconfig.get_path("stdlib"))
+_ENGINES = re.compile(r"[\\/](torch|mpi4py)[\\/]")
 _FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
 
 
@@ -174,8 +177,8 @@ def first_error(folder: Path) -> BaseException | None:
 def time_limit(folder: Path, job: Job) -> TimeLimitError:
     """The error for a job that has to be killed, with the line each rank was on."""
     asked = []
-    for path in sorted(folder.glob("stack-*")):
-        with suppress(OSError, ValueError):
+    for path in sorted(folder.glob("stack-*[0-9]")):
+        with suppress(OSError):
             os.kill(int(path.name.split("-")[1]), signal.SIGUSR1)
             asked.append(path)
     time.sleep(0.3 if asked else 0.0)  # faulthandler writes without Python's help, at once
@@ -184,7 +187,7 @@ def time_limit(folder: Path, job: Job) -> TimeLimitError:
         rank = (folder / path.name.replace("stack", "rank"))
         name = rank.read_text() if rank.exists() else "?"
         frames = [frame for frame in _FRAME.findall(path.read_text())
-                  if not frame[0].startswith((_PACKAGE, "<frozen"))]
+                  if not frame[0].startswith(_OURS) and not _ENGINES.search(frame[0])]
         if frames:
             file, line, function = frames[0]
             lines.append(f"\n  rank {name} was at {file}:{line} in {function}")

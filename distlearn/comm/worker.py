@@ -20,8 +20,11 @@ def main(folder: Path) -> int:
     """Do one rank's part of the job in this folder; its exit status."""
     _die_with_parent()
     # where is this rank? answered on SIGUSR1, even while it is blocked inside MPI
-    with (folder / f"stack-{os.getpid()}").open("w") as stack:
-        faulthandler.register(signal.SIGUSR1, stack, all_threads=False)
+    path = folder / f"stack-{os.getpid()}"
+    hidden = path.with_suffix(".new")
+    with hidden.open("w") as stack:
+        faulthandler.register(signal.SIGUSR1, stack)
+        hidden.rename(path)  # only now may it be asked: before, the signal would kill
         transport: Transport | None = None
         try:
             job = jobs.load(folder)

@@ -55,7 +55,7 @@ def _plus(*costs: Cost) -> Cost:
     return sum(c[0] for c in costs), sum(c[1] for c in costs)
 
 
-# -- ring: everything but one part goes to the right ---------------------------------------------
+# -- ring: everything but one part goes to the right --------------------------------------------
 
 def _ring_reduce_scatter(x: Case) -> Cost:
     return x.p - 1, x.n - x.parts[x.rank]
@@ -69,7 +69,7 @@ def _ring_all_reduce(x: Case) -> Cost:
     return _plus(_ring_reduce_scatter(x), _ring_all_gather(x))
 
 
-# -- binomial tree: a position has one child per bit below its lowest set one ---------------------
+# -- binomial tree: a position has one child per bit below its lowest set one -------------------
 
 def _subtree(v: int, p: int) -> int:
     """Size of the subtree under position v."""
@@ -103,7 +103,7 @@ def _tree_scatter(x: Case) -> Cost:
     return _children(x.position, x.p), _held(x) - x.parts[x.rank]
 
 
-# -- halving and doubling: q = 2^k ranks exchange, the p - q others hand theirs over ---------------
+# -- halving and doubling: q = 2^k ranks exchange, the p - q others hand theirs over ------------
 
 def _fold(x: Case) -> tuple[int, int, int | None]:
     """k, the extra ranks, and this one's place j among those that exchange (None: it sits out)."""
@@ -158,7 +158,7 @@ def _recursive_doubling(x: Case) -> Cost:
     return sends, sends * x.n
 
 
-# -- hierarchical: N nodes of k ranks ---------------------------------------------------------------
+# -- hierarchical: N nodes of k ranks -----------------------------------------------------------
 
 def _hierarchical_all_reduce(x: Case) -> Cost:
     k, N = x.per_node, -(-x.p // x.per_node)
@@ -201,7 +201,7 @@ def _even_nodes(x: Case) -> tuple[int, int]:
     return x.per_node, x.p // x.per_node
 
 
-# -- the rest --------------------------------------------------------------------------------------
+# -- the rest -----------------------------------------------------------------------------------
 
 def _direct_gather(x: Case) -> Cost:
     return (1, x.parts[x.rank]) if x.position else (0, 0)

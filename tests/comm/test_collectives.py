@@ -384,35 +384,72 @@ async def ledger_counts_what_the_formulas_say(comm: Communicator) -> None:
     assert totals[:, 0].sum() == totals[:, 1].sum()  # what is sent arrives
 
 
-async def run_all(comm: Communicator) -> dict[str, str | None]:
-    """All programs one after the other; the tracebacks of those that failed."""
-    failed: dict[str, str | None] = dict.fromkeys(PROGRAMS)
-    for name, made in PROGRAMS.items():
+async def bits(comm: Communicator) -> dict[str, bytes]:
+    """Sums of numbers that round: any other order of summation would give other bits."""
+    x = np.random.default_rng(comm.rank).normal(size=203).astype("float32")
+    found = {}
+    for operation in ("all_reduce", "reduce_scatter", "reduce"):
+        for algorithm in algorithms(comm, operation):
+            for dtype in ("float32", "float16", ml_dtypes.bfloat16):
+                for op in ("sum", "mean", "prod"):
+                    call = getattr(comm, operation)
+                    got = await call(x.astype(dtype), op, algorithm=algorithm)
+                    key = f"{operation}/{algorithm}/{np.dtype(dtype)}/{op}"
+                    found[key] = b"" if got is None else got.tobytes()
+    return found
+
+
+async def native(comm: Communicator) -> None:
+    """The engine's own collectives give the same values; the ledger admits it cannot count them."""
+    p, r, own = comm.size, comm.rank, {"algorithm": "native"}
+    mine = [data(s, (2 * p, 3), "float64") for s in range(p)]
+    x = mine[r]
+    before = comm.ledger.total().uncounted
+    check(await comm.all_reduce(x, **own), np.sum(mine, 0))
+    check(await comm.all_reduce(x, "mean", **own), np.mean(mine, 0))
+    check(await comm.reduce_scatter(x, "max", **own), np.max(mine, 0)[2 * r:2 * r + 2])
+    check(await comm.all_gather(x, axis=1, **own), np.concatenate(mine, 1))
+    check(await comm.broadcast(x if r == 1 else None, 1, **own), mine[1])
+    check(await comm.all_to_all(x, **own), np.concatenate([m[2 * r:2 * r + 2] for m in mine]))
+    at_root = await comm.reduce(x, "min", 1, **own)
+    assert (at_root is None) == (r != 1)
+    half = await comm.split(r % 2)
+    assert half is not None
+    check(await half.all_reduce(x, **own), np.sum(mine[r % 2::2], 0))
+    await comm.barrier(**own)
+    assert comm.ledger.total().uncounted - before == 9
+
+
+async def run_all(comm: Communicator) -> tuple[dict[str, str | None], dict[str, bytes]]:
+    """All programs one after the other: the tracebacks of those that failed, and the bits."""
+    failed: dict[str, str | None] = dict.fromkeys([*PROGRAMS, "native"])
+    for name, made in {**PROGRAMS, "native": native}.items():
         try:
             await made(comm)
         except Exception:
             failed[name] = traceback.format_exc()
-            return failed  # the other ranks may be elsewhere now
-    return failed
+            return failed, {}  # the other ranks may be elsewhere now
+    return failed, await bits(comm)
 
 
 @lru_cache
-def outcomes(engine: str, ranks: int) -> list[dict[str, str | None]]:
+def outcomes(engine: str, ranks: int) -> list[tuple[dict[str, str | None], dict[str, bytes]]]:
     """One start of the engine for all programs."""
     return run(run_all, ranks, engine, ranks_per_node=RANKS_PER_NODE, timeout=240)
 
 
 def missing(module: str) -> Any:
-    return pytest.mark.skipif(find_spec(module) is None,
-                              reason=f"{module} is not installed (pip install "
-                                     f"'distlearn[{'mpi' if module == 'mpi4py' else module}]')")
+    extra = {"mpi4py": "mpi"}.get(module, module)
+    return pytest.mark.skipif(
+        find_spec(module) is None,
+        reason=f"{module} is not installed: pip install 'distlearn[{extra}]'")
 
 
-ENGINES = [
-    *(pytest.param("virtual", n, id=f"virtual-{n}") for n in range(1, 17)),
+REAL = [
     pytest.param("mpi", None if mpi_launched() else 4, id="mpi-4", marks=missing("mpi4py")),
     pytest.param("torch", None if torch_launched() else 4, id="torch-4", marks=missing("torch")),
 ]
+VIRTUAL = [pytest.param("virtual", n, id=f"virtual-{n}") for n in range(1, 17)]
 
 
 def test_there_are_20_programs() -> None:
@@ -420,10 +457,23 @@ def test_there_are_20_programs() -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize(("engine", "ranks"), ENGINES)
+@pytest.mark.parametrize(("engine", "ranks"), [*VIRTUAL, *REAL])
 def test_program(engine: str, ranks: int, name: str) -> None:
     if engine == "virtual":
         run(PROGRAMS[name], ranks, ranks_per_node=RANKS_PER_NODE)
         return
-    for rank, failed in enumerate(outcomes(engine, ranks)):
+    for rank, (failed, _) in enumerate(outcomes(engine, ranks)):
         assert failed[name] is None, f"rank {rank}:\n{failed[name]}"
+
+
+@pytest.mark.parametrize(("engine", "ranks"), REAL)
+def test_native_collectives(engine: str, ranks: int) -> None:
+    for rank, (failed, _) in enumerate(outcomes(engine, ranks)):
+        assert failed["native"] is None, f"rank {rank}:\n{failed['native']}"
+
+
+@pytest.mark.parametrize(("engine", "ranks"), REAL)
+def test_all_engines_give_the_same_bits(engine: str, ranks: int) -> None:
+    found = [got for _, got in outcomes(engine, ranks)]
+    assert len(found[0]) > 50
+    assert found == run(bits, len(found), ranks_per_node=RANKS_PER_NODE)

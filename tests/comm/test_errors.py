@@ -51,8 +51,8 @@ def test_everyone_receives_first() -> None:
     error = failure(DeadlockError, program)
     assert "deadlock: rank 0 waits for rank 3 waits for rank 2 waits for rank 1 waits for rank 0" \
         in str(error)
-    assert f"rank 2 waits in recv(source=1, tag=3) at tests/comm/{HERE}:{at} for rank 1" \
-        in str(error) or f"{HERE}:{at} for rank 1" in str(error)
+    assert re.search(rf"rank 2 waits in recv\(source=1, tag=3\) at .*{HERE}:{at} for rank 1",
+                     str(error))
     assert [(w.rank, w.peers) for w in error.waiting] == [(0, (3,)), (1, (0,)), (2, (1,)),
                                                           (3, (2,))]
     assert all(w.location.endswith(f"{HERE}:{at}") for w in error.waiting)
@@ -120,8 +120,8 @@ def test_missing_participant() -> None:
             await comm.all_reduce(X)
 
     error = failure(MissingParticipantError, program)
-    assert "all_reduce(float32 (4,), op='sum') waits for rank 2, which has finished without " \
-        "calling it" in str(error)
+    says = "all_reduce(float32 (4,), op='sum') waits for rank 2, which has finished without calling"
+    assert says in str(error)
     assert [w.rank for w in error.waiting] == [0, 1, 3]
     assert all(w.peers == (2,) for w in error.waiting)
 
@@ -266,7 +266,7 @@ def test_programs_must_be_coroutines() -> None:
     (lambda c: c.recv(-1), ValueError, "source = -1"),
     (lambda c: c.recv(1, tag=40_000), ValueError, "tag = 40000 is not in 0 .. 32767"),
     (lambda c: c.all_reduce(X, "avg"), ValueError, "op = 'avg' is not one of sum, mean"),
-    (lambda c: c.all_reduce(X, algorithm="star"), ValueError, "'star' is not one of those of all_r"),
+    (lambda c: c.all_reduce(X, algorithm="star"), ValueError, "'star' is not one of those of"),
     (lambda c: c.all_reduce(np.arange(3), "mean"), TypeError, "dtype int64 would not stay"),
     (lambda c: c.all_reduce(np.array(["a"]), "max"), TypeError, "not defined for arrays of dtype"),
     (lambda c: c.all_reduce([object()]), TypeError, "only arrays of plain numbers"),
@@ -298,8 +298,8 @@ def test_hierarchical_needs_even_nodes() -> None:
 
 
 @pytest.mark.parametrize(("options", "says"), [
-    ({"ranks": 0}, "ranks = 0"), ({"ranks": None}, "ranks=8"), ({"engine": "mpj"}, "engine = 'mpj'"),
-    ({"ranks_per_node": 0}, "ranks_per_node = 0"),
+    ({"ranks": 0}, "ranks = 0"), ({"ranks": None}, "ranks=8"),
+    ({"engine": "mpj"}, "engine = 'mpj'"), ({"ranks_per_node": 0}, "ranks_per_node = 0"),
 ])
 def test_run_arguments(options: dict[str, Any], says: str) -> None:
     async def program(comm: Communicator) -> None:

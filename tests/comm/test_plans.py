@@ -86,7 +86,8 @@ def test_number_of_steps(operation: str, algorithm: str, p: int, steps: int) -> 
 
 
 def test_ring_all_reduce_of_three_as_drawn_in_every_textbook() -> None:
-    arrows = [[(m.source, m.dest, m.chunks) for m in s] for s in plan("all_reduce", "ring", 3).steps]
+    steps = plan("all_reduce", "ring", 3).steps
+    arrows = [[(m.source, m.dest, m.chunks) for m in step] for step in steps]
     assert arrows[0] == [(0, 1, (2,)), (1, 2, (0,)), (2, 0, (1,))]
     assert arrows[1] == [(0, 1, (1,)), (1, 2, (2,)), (2, 0, (0,))]  # now rank r owns chunk r
     assert arrows[2] == [(0, 1, (0,)), (1, 2, (1,)), (2, 0, (2,))]
