@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,32 +12,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book" / "_build" / "html"
 SHOTS = ROOT / "build" / "screenshots"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            if CHROMIUM is None:
-                item.add_marker(pytest.mark.skip(reason="no chromium on PATH"))
-            elif not (BOOK / "index.html").exists():
+            if not (BOOK / "index.html").exists():
                 item.add_marker(pytest.mark.skip(reason="the book is not built: run make book"))
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """One browser for the whole session."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,27 +14,11 @@ from distlearn.plots import describe
 from distlearn.plots.numbers import number, percent
 from distlearn.widgets import PipelineExplorer
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
+def page(chromium: Any, tmp_path: Path) -> Iterator[Any]:
     """A page with two explorers; at the end, no error, no request, no new global name."""
     faces = PipelineExplorer().static_html() + PipelineExplorer("zb_h1", 2, 3).static_html()
     file = tmp_path / "page.html"
@@ -43,7 +26,7 @@ def page(browser: Any, tmp_path: Path) -> Iterator[Any]:
         '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>two</title>'
         f"<script>var before = Object.keys(window);</script>{faces}", encoding="utf-8")
-    page = browser.new_page(viewport={"width": 900, "height": 900})
+    page = chromium.new_page(viewport={"width": 900, "height": 900})
     trouble: list[str] = []
     page.on("console", lambda message: trouble.append(message.text))
     page.on("pageerror", lambda error: trouble.append(str(error)))
