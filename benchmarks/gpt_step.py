@@ -1,8 +1,8 @@
 """One training step of a small GPT by one engine, timed in a process of its own.
 
-``python -m benchmarks.gpt_step numpy|torch VOCAB STEPS`` prints one JSON object. A process of its own
-because BLAS reads its number of threads from the environment when it is loaded.
-"""  # noqa: E501
+``python -m benchmarks.gpt_step numpy|torch VOCAB STEPS`` prints one JSON object. A process of its
+own because BLAS reads its number of threads from the environment when it is loaded.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from distlearn.nn.linear import Linear
 from distlearn.nn.loss import CrossEntropy, MeanSquaredError
 from distlearn.nn.loss_scale import LossScale, overflowed
 from distlearn.nn.mlp import mlp
-from distlearn.nn.model import Model, build, cast
+from distlearn.nn.model import Model, build, cast, shared_parameters
 from distlearn.nn.module import EVALUATION, Context, Module, Saved, held_bytes
 from distlearn.nn.moe import MixtureOfExperts
 from distlearn.nn.norm import LayerNorm, RMSNorm
@@ -96,6 +96,7 @@ __all__ = [
     "overflowed",
     "rotate",
     "save",
+    "shared_parameters",
     "softmax",
     "train_step",
     "wide",

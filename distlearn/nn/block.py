@@ -33,9 +33,7 @@ def embedding(config: ModelConfig) -> Sequential:
     layers: list[Module] = [TokenEmbedding("wte", config.vocab, config.hidden)]
     if config.position == "learned":
         layers.append(PositionEmbedding("wpe", config.seq, config.hidden))
-    if config.dropout:
-        layers.append(Dropout("embedding", config.dropout))
-    return Sequential(tuple(layers))
+    return Sequential(*layers, *_dropout(config, "embedding"))
 
 
 def block(config: ModelConfig, index: int, recompute: str = "none") -> Module:
@@ -59,88 +57,73 @@ def block(config: ModelConfig, index: int, recompute: str = "none") -> Module:
         raise ValueError(f"recompute must be one of {', '.join(POLICIES)}; got {recompute!r}")
     name = f"h.{index}"
     whole = Sequential(
-        (
-            Residual(attention_branch(config, name, selective=recompute == "selective")),
-            Residual(feed_forward_branch(config, name)),
-        )
+        Residual(*attention_branch(config, name, selective=recompute == "selective")),
+        Residual(*feed_forward_branch(config, name)),
     )
     return Recompute(whole) if recompute == "full" else whole
 
 
-def attention_branch(config: ModelConfig, name: str, selective: bool) -> tuple[Module, ...]:
+def attention_branch(config: ModelConfig, name: str, selective: bool = False) -> list[Module]:
     """Norm, [q | k | v], rotary positions, attention, projection, dropout."""
-    width, kv_width = config.heads * config.head_dim, config.kv_heads * config.head_dim
-    core: Module = Attention(
-        f"{name}.attention", config.heads, config.kv_heads, config.head_dim,
-        dropout=config.attention_dropout,
-    )  # fmt: skip
-    layers: list[Module] = [_norm(config, name, 1)]
-    if config.fused_qkv:
-        layers.append(Linear(f"{name}.qkv", config.hidden, width + 2 * kv_width, config.bias))
+    c, width, kv_width = config, config.heads * config.head_dim, config.kv_heads * config.head_dim
+    layers: list[Module] = [_norm(c, name, 1)]
+    if c.fused_qkv:
+        layers.append(Linear(f"{name}.qkv", c.hidden, width + 2 * kv_width, c.bias))
     else:
-        layers.append(
-            Fork(
-                tuple(
-                    Linear(f"{name}.{part}", config.hidden, size, config.bias)
-                    for part, size in (("q", width), ("k", kv_width), ("v", kv_width))
-                )
-            )
-        )
-    if config.position == "rope":
-        layers.append(Rope(config.heads, config.kv_heads, config.head_dim,
-                           config.rope_theta, config.rope_style))  # fmt: skip
+        parts = (("q", width), ("k", kv_width), ("v", kv_width))
+        layers.append(Fork(*(Linear(f"{name}.{p}", c.hidden, size, c.bias) for p, size in parts)))
+    if c.position == "rope":
+        layers.append(Rope(c.heads, c.kv_heads, c.head_dim, c.rope_theta, c.rope_style))
+    core = Attention(
+        f"{name}.attention", c.heads, c.kv_heads, c.head_dim, dropout=c.attention_dropout
+    )
     layers.append(Recompute(core) if selective else core)
-    projection = "proj" if config.fused_qkv else "o"
-    layers.append(_back_to_stream(config, f"{name}.{projection}", width))
-    if config.dropout:
-        layers.append(Dropout(f"{name}.attention_branch", config.dropout))
-    return tuple(layers)
+    layers.append(_last_linear(c, f"{name}.proj" if c.fused_qkv else f"{name}.o", width))
+    return layers + _dropout(c, f"{name}.attention_branch")
 
 
-def feed_forward_branch(config: ModelConfig, name: str) -> tuple[Module, ...]:
-    """Norm, widen, activation, narrow (or a mixture of experts that do so), dropout."""
-    gated = config.activation == "swiglu"
-    activation = ACTIVATION[config.activation]()
-    layers = [_norm(config, name, 2)]
-    if config.experts:
-        layers.append(MixtureOfExperts(
-            f"{name}.moe", config.hidden, config.ffn,
-            Router(f"{name}.moe.router", config.hidden, config.experts, config.top_k,
-                   normalise="chosen" if config.normalise_top_k else "none",
-                   capacity_factor=config.capacity_factor,
-                   aux_coefficient=config.aux_coefficient,
-                   z_coefficient=config.z_coefficient),
-            activation,
-        ))  # fmt: skip
+def feed_forward_branch(config: ModelConfig, name: str) -> list[Module]:
+    """Norm; widen, activation, narrow, or a mixture of experts that do so; dropout."""
+    c, activation = config, ACTIVATION[config.activation]()
+    layers: list[Module] = [_norm(c, name, 2)]
+    if c.experts:
+        layers.append(_experts(c, f"{name}.moe", activation))
+    elif c.activation == "swiglu":
+        parts = ("gate", "up")
+        layers.append(Fork(*(Linear(f"{name}.{p}", c.hidden, c.ffn, c.bias) for p in parts)))
+        layers += [activation, _last_linear(c, f"{name}.down", c.ffn)]
     else:
-        if gated:
-            layers.append(
-                Fork(
-                    tuple(
-                        Linear(f"{name}.{part}", config.hidden, config.ffn, config.bias)
-                        for part in ("gate", "up")
-                    )
-                )
-            )
-        else:
-            layers.append(Linear(f"{name}.fc", config.hidden, config.ffn, config.bias))
-        layers.append(activation)
-        last = "down" if gated else "out"
-        layers.append(_back_to_stream(config, f"{name}.{last}", config.ffn))
-    if config.dropout:
-        layers.append(Dropout(f"{name}.feed_forward_branch", config.dropout))
-    return tuple(layers)
+        layers.append(Linear(f"{name}.fc", c.hidden, c.ffn, c.bias))
+        layers += [activation, _last_linear(c, f"{name}.out", c.ffn)]
+    return layers + _dropout(c, f"{name}.feed_forward_branch")
 
 
 def head(config: ModelConfig) -> Sequential:
     """Last norm and the map to one logit a token; tied, its weight is the token embedding."""
-    norm = (
-        LayerNorm("lnf", config.hidden, config.norm_eps)
-        if config.norm == "layernorm"
-        else RMSNorm("nf", config.hidden, config.norm_eps)
+    kind, name = (LayerNorm, "lnf") if config.norm == "layernorm" else (RMSNorm, "nf")
+    weight = "wte" if config.tied else "head"
+    return Sequential(
+        kind(name, config.hidden, config.norm_eps),
+        Linear(weight, config.hidden, config.vocab, bias=False),
     )
-    name = "wte" if config.tied else "head"
-    return Sequential((norm, Linear(name, config.hidden, config.vocab, bias=False)))
+
+
+def _experts(c: ModelConfig, name: str, activation: Module) -> Module:
+    router = Router(
+        f"{name}.router",
+        c.hidden,
+        c.experts,
+        c.top_k,
+        normalise="chosen" if c.normalise_top_k else "none",
+        capacity_factor=c.capacity_factor,
+        aux_coefficient=c.aux_coefficient,
+        z_coefficient=c.z_coefficient,
+    )
+    return MixtureOfExperts(name, c.hidden, c.ffn, router, activation)
+
+
+def _dropout(config: ModelConfig, name: str) -> list[Module]:
+    return [Dropout(name, config.dropout)] if config.dropout else []
 
 
 def _norm(config: ModelConfig, name: str, place: int) -> Module:
@@ -149,7 +132,7 @@ def _norm(config: ModelConfig, name: str, place: int) -> Module:
     return RMSNorm(f"{name}.n{place}", config.hidden, config.norm_eps)
 
 
-def _back_to_stream(config: ModelConfig, name: str, inputs: int) -> Linear:
+def _last_linear(config: ModelConfig, name: str, inputs: int) -> Linear:
     """A layer that ends a branch; GPT-2 starts it smaller, as 2 · layers branches add up."""
     deviation = 0.02 / math.sqrt(2 * config.layers)
     return Linear(name, inputs, config.hidden, config.bias, deviation)

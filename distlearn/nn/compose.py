@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from distlearn.nn.arrays import Array, Grads, Params, add_gradients, narrow, wide
 from distlearn.nn.module import EVALUATION, Context, Module, Saved
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Composite(Module):
     """Modules inside a module: parameters and recomputation are theirs."""
 
     modules: tuple[Module, ...]
+
+    def __init__(self, *modules: Module) -> None:
+        object.__setattr__(self, "modules", modules)
 
     def __iter__(self) -> Iterator[Module]:
         return iter(self.modules)
@@ -24,11 +28,11 @@ class Composite(Module):
         """Names and shapes of all parameters inside; a shared one appears once."""
         return {name: shape for module in self for name, shape in module.shapes().items()}
 
-    def init(self, seed: int, dtype: object = np.float32) -> dict[str, Array]:
+    def init(self, seed: int, dtype: DTypeLike = np.float32) -> dict[str, Array]:
         """First values, as each module inside draws them; of a shared one, the first module's."""
         params: dict[str, Array] = {}
         for module in self:
-            for name, value in module.init(seed, dtype).items():  # type: ignore[arg-type]
+            for name, value in module.init(seed, dtype).items():
                 params.setdefault(name, value)
         return params
 

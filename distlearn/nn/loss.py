@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from distlearn.nn.arrays import Array, narrow, pieces, rows_of, wide
 from distlearn.nn.module import Saved
@@ -98,7 +99,7 @@ class CrossEntropy:
         saved.sizes = (count, *logits.shape)
         return total / count, saved
 
-    def backward(self, saved: Saved, scale: float = 1.0, dtype: object = None) -> Array:
+    def backward(self, saved: Saved, scale: float = 1.0, dtype: DTypeLike | None = None) -> Array:
         """The gradient of the logits, times ``scale``; written over what was kept.
 
         Parameters
@@ -121,7 +122,7 @@ class CrossEntropy:
                 d[part] -= even * factor[part]
         rows = np.flatnonzero(kept)
         d[rows, targets[rows]] -= (1 - self.label_smoothing) * factor[rows, 0]
-        return narrow(d, d.dtype if dtype is None else dtype).reshape(shape)  # type: ignore[arg-type]
+        return narrow(d, d.dtype if dtype is None else dtype).reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,8 @@ class MeanSquaredError:
         total = float(np.vdot(error.astype(np.float64), error.astype(np.float64)))
         return total / error.size, Saved(for_input={"error": error})
 
-    def backward(self, saved: Saved, scale: float = 1.0, dtype: object = None) -> Array:
+    def backward(self, saved: Saved, scale: float = 1.0, dtype: DTypeLike | None = None) -> Array:
         """The gradient of the output, 2 · error / size, times ``scale``."""
         error = saved.take("error")
         d = error * (2 * scale / error.size)
-        return narrow(d, d.dtype if dtype is None else dtype)  # type: ignore[arg-type]
+        return narrow(d, d.dtype if dtype is None else dtype)

@@ -40,4 +40,4 @@ def mlp(sizes: Sequence[int], activation: Module | None = None, name: str = "l")
         if index:
             layers.append(activation if activation is not None else Tanh())
         layers.append(Linear(f"{name}.{index}", inputs, outputs))
-    return Sequential(tuple(layers))
+    return Sequential(*layers)

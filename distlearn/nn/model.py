@@ -107,7 +107,23 @@ class Model(Sequential):
                 raise ValueError(f"stages must share out {blocks} blocks; got {counts}")
         cuts = np.cumsum([1, *counts]).tolist()
         cuts[0], cuts[-1] = 0, len(self.modules)
-        return [Sequential(self.modules[a:b]) for a, b in itertools.pairwise(cuts)]
+        return [Sequential(*self.modules[a:b]) for a, b in itertools.pairwise(cuts)]
+
+
+def shared_parameters(stages: Sequence[Module]) -> dict[str, tuple[int, ...]]:
+    """Parameters that several stages hold, and which: their gradients must be added up.
+
+    Examples
+    --------
+    >>> model = build(ModelConfig(layers=4, hidden=8, heads=2, vocab=11, seq=4))
+    >>> shared_parameters(model.split(4))
+    {'wte.weight': (0, 3)}
+    """
+    holders: dict[str, tuple[int, ...]] = {}
+    for index, stage in enumerate(stages):
+        for name in stage.shapes():
+            holders[name] = (*holders.get(name, ()), index)
+    return {name: where for name, where in holders.items() if len(where) > 1}
 
 
 def build(config: ModelConfig, recompute: str = "none", loss: CrossEntropy | None = None) -> Model:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import DTypeLike
+
 from distlearn.nn.arrays import Array, Grads, Params
 from distlearn.nn.module import EVALUATION, Context, Module, Saved
 
@@ -22,9 +25,8 @@ class Recompute(Module):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from distlearn.nn import GeluTanh, Linear, Sequential
-    >>> layer = Sequential((Linear("fc", 8, 32), GeluTanh(), Linear("out", 32, 8)))
+    >>> layer = Sequential(Linear("fc", 8, 32), GeluTanh(), Linear("out", 32, 8))
     >>> params, x = layer.init(seed=0), np.ones((4, 8), np.float32)
     >>> _, kept = layer.forward(params, x)
     >>> _, less = Recompute(layer).forward(params, x)
@@ -38,9 +40,9 @@ class Recompute(Module):
         """Those of the module."""
         return self.module.shapes()
 
-    def init(self, seed: int, dtype: object = None) -> dict[str, Array]:
-        """That of the module."""
-        return self.module.init(seed, dtype)  # type: ignore[arg-type]
+    def init(self, seed: int, dtype: DTypeLike = np.float32) -> dict[str, Array]:
+        """Those of the module."""
+        return self.module.init(seed, dtype)
 
     def forward(
         self, params: Params, x: Array, context: Context = EVALUATION

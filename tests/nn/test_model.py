@@ -269,6 +269,6 @@ def test_a_causal_query_needs_a_key() -> None:
 
 
 def test_modules_print_what_they_are() -> None:
-    assert repr(Sequential((Linear("fc", 3, 2),))) == (
+    assert repr(Sequential(Linear("fc", 3, 2))) == (
         "Sequential(modules=(Linear(name='fc', inputs=3, outputs=2, bias=True, deviation=0.02),))"
     )

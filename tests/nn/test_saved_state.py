@@ -71,6 +71,7 @@ def test_the_heap_shrinks_by_what_is_said_to_be_freed(name: str) -> None:
     params = module.init(seed=0, dtype=np.float64)
     x = np.random.default_rng(0).normal(size=(B, S, H))
     dy = np.random.default_rng(1).normal(size=(B, S, H))
+
     def heap() -> int:
         return tracemalloc.get_traced_memory()[0]
 
