@@ -26,7 +26,7 @@ from distlearn.comm.program import Program
 _UNNAMED = "<dynamic-code>"
 # frames that are not the user's
 _OURS = (str(Path(__file__).parent), "<frozen", sysconfig.get_path("stdlib"))
-_ENGINES = re.compile(r"[\\/](torch|mpi4py)[\\/]")
+_INSTALLED = re.compile(r"[\\/](site|dist)-packages[\\/]")
 _FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
 
 
@@ -176,18 +176,19 @@ def first_error(folder: Path) -> BaseException | None:
 
 def time_limit(folder: Path, job: Job) -> TimeLimitError:
     """The error for a job that has to be killed, with the line each rank was on."""
-    asked = []
+    asked: list[tuple[Path, int]] = []  # and how much had been written before
     for path in sorted(folder.glob("stack-*[0-9]")):
         with suppress(OSError):
+            size = path.stat().st_size
             os.kill(int(path.name.split("-")[1]), signal.SIGUSR1)
-            asked.append(path)
+            asked.append((path, size))
     time.sleep(0.3 if asked else 0.0)  # faulthandler writes without Python's help, at once
     lines = []
-    for path in asked:
-        rank = (folder / path.name.replace("stack", "rank"))
+    for path, size in asked:
+        rank = folder / path.name.replace("stack", "rank")
         name = rank.read_text() if rank.exists() else "?"
-        frames = [frame for frame in _FRAME.findall(path.read_text())
-                  if not frame[0].startswith(_OURS) and not _ENGINES.search(frame[0])]
+        frames = [frame for frame in _FRAME.findall(path.read_text()[size:])
+                  if not frame[0].startswith(_OURS) and not _INSTALLED.search(frame[0])]
         if frames:
             file, line, function = frames[0]
             lines.append(f"\n  rank {name} was at {file}:{line} in {function}")

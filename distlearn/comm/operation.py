@@ -1,8 +1,8 @@
 """What a rank awaits: a collective, or a `Request` for one message.
 
-An operation gives itself to whoever drives the rank's coroutine (the virtual scheduler, or the loop
-over a real engine), which sends back the result. It knows the line it was called on, so that an
-error can say where a rank waits.
+Awaited, an operation gives itself to the scheduler of the virtual world, which goes on with another
+rank and later sends back the result; on a real engine it is simply performed. It knows the line it
+was called on, so that an error can say where a rank waits.
 """
 
 from __future__ import annotations
@@ -43,10 +43,22 @@ def location_text(location: Location) -> str:
 
 
 class World(Protocol):
-    """What a communicator needs of an engine."""
+    """What a communicator needs of an engine.
+
+    Attributes
+    ----------
+    blocking : bool
+        Whether `perform` waits right here, in a process of the rank's own; else the operation is
+        yielded to a scheduler.
+    """
+
+    blocking: bool
 
     def start(self, request: Request) -> None:
         """Post a send or a receive; do not wait."""
+
+    def perform(self, operation: Operation) -> Any:
+        """Do an operation and wait for its result; only if ``blocking``."""
 
 
 class Home:
@@ -86,7 +98,8 @@ class Operation:
         self.awaited = True
         self.comm.home.called.pop(self, None)
         if not self.done:
-            self.value = yield self
+            world = self.comm.home.world
+            self.value = world.perform(self) if world.blocking else (yield self)
         return self.value
 
     @property

@@ -40,6 +40,8 @@ class ProcessWorld:
         Node of each rank.
     """
 
+    blocking = True
+
     def __init__(self, transport: Transport, nodes: tuple[int, ...]) -> None:
         self.transport = transport
         self.home = Home(transport.rank, self)
@@ -52,10 +54,13 @@ class ProcessWorld:
         transport = self.transport
         coroutine = start(program, self.comm, args)
         try:
-            result = self._drive(coroutine)
+            foreign_thing = coroutine.send(None)  # all waiting is done inside
+        except StopIteration as stop:
+            result = stop.value
         except BaseException as error:
-            raise blame(error, transport.rank, transport.size,
-                        f"{transport.name} engine") from error.__cause__
+            raise self._blame(error) from error.__cause__
+        else:
+            raise self._blame(foreign(coroutine, foreign_thing))
         finally:
             close(coroutine)
         if self.home.called:
@@ -63,20 +68,9 @@ class ProcessWorld:
         transport.finish()
         return result
 
-    def _drive(self, coroutine: Any) -> Any:
-        value, error = None, None
-        while True:
-            try:
-                operation = coroutine.throw(error) if error else coroutine.send(value)
-            except StopIteration as stop:
-                return stop.value
-            if not isinstance(operation, Operation):
-                raise foreign(coroutine, operation)
-            value, error = None, None
-            try:
-                value = self._perform(operation)
-            except Exception as raised:  # raised again at the program's await
-                error = raised
+    def _blame(self, error: BaseException) -> BaseException:
+        transport = self.transport
+        return blame(error, transport.rank, transport.size, f"{transport.name} engine")
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -91,7 +85,7 @@ class ProcessWorld:
         else:
             request.engine = self.transport.receive_array(peer, comm.context, request.tag)
 
-    def _perform(self, operation: Operation) -> Any:
+    def perform(self, operation: Operation) -> Any:
         """Wait for a message, or do this rank's part of a collective."""
         if isinstance(operation, Collective):
             return self._collective(operation)

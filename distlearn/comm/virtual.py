@@ -51,6 +51,8 @@ class VirtualWorld:
         Keeps the steps of all collectives, to be drawn.
     """
 
+    blocking = False
+
     def __init__(self, ranks: int, nodes: tuple[int, ...],
                  recording: Recording | None = None) -> None:
         self.size, self.recording = ranks, recording
@@ -137,6 +139,10 @@ class VirtualWorld:
         rank = other.comm.home.rank
         if self.waiting[rank] is other:
             self._wake(rank, other.value)
+
+    def perform(self, operation: Operation) -> Any:
+        """Never called: operations are yielded to `run`."""
+        raise NotImplementedError
 
     # -- collectives -----------------------------------------------------------------------------
 
