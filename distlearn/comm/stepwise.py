@@ -135,6 +135,8 @@ class ProcessWorld:
         tag = wire_tag(comm.context, COLLECTIVE)
         buffers = (data, np.empty(moves.lengths[2 * comm.rank + 1], dtype))
         part = _part(moves, comm.rank)
+        for span, out_span in part.kept:
+            _view(buffers, out_span)[...] = _view(buffers, span)
         with np.errstate(all="ignore"):  # an overflow to inf is a result, as it is on a GPU
             for sends, receives in part.steps:
                 handles = []
@@ -162,8 +164,6 @@ class ProcessWorld:
                             ufunc(payload, _view(buffers, piece.own), out=out)
                         else:
                             ufunc(_view(buffers, piece.own), payload, out=out)
-            for span, out_span in part.kept:
-                _view(buffers, out_span)[...] = _view(buffers, span)
         return buffers[1]
 
     def _exchange(self, comm: Communicator, content: Any) -> list[Any]:
