@@ -52,7 +52,7 @@ test: $(STAMPS)/test $(STAMPS)/nbval  ## run pytest, and nbval on the solutions
 	@echo "All tests pass (unchanged files are not tested again; 'make -B test' does)."
 
 $(STAMPS)/test: $(STAMPS)/setup $(library) $(tests) $(solutions) $(exercises) $(chapters)
-	@$(BIN)/python -m pytest -m "not browser" --numprocesses 2 --dist worksteal
+	@$(BIN)/python -m pytest -m "not browser" -p no:nbval --numprocesses 2 --dist worksteal
 	@touch $@
 
 $(STAMPS)/nbval: $(STAMPS)/setup $(library) $(solutions)
