@@ -199,17 +199,27 @@ def time_limit(folder: Path, job: Job) -> TimeLimitError:
 
 
 def killed(statuses: Sequence[int | None], output: Sequence[str]) -> CommError:
-    """The error for a job that ended without any rank telling why."""
-    rank, status = next(((r, s) for r, s in enumerate(statuses) if s and s < 0),
-                        next(((r, s) for r, s in enumerate(statuses) if s), (0, 1)))
-    number = -status if status < 0 else status - 128
-    how = f"exit status {status}"
-    with suppress(ValueError):
-        how = f"{signal.Signals(number).name} (exit status {status})"
-    who = f"rank {rank}" if len(statuses) > 1 else "a rank"
+    """The error for a job that ended without any rank telling why.
+
+    Parameters
+    ----------
+    statuses : sequence of int
+        Of each rank, or of mpiexec alone. Negative: the signal. Open MPI adds 128 to a rank's
+        signal, MPICH and Intel MPI return it as it is.
+    output : sequence of str
+        What was written to stderr.
+    """
+    alone = len(statuses) == 1
+    ended = sorted(((s, r) for r, s in enumerate(statuses) if s), key=lambda end: end[0] > 0)
+    status, rank = ended[0]
+    number = -status if status < 0 else status - 128 if status > 128 else status if alone else 0
+    how = f"ended with exit status {status}"
+    if number > 1:  # 1 is the status of an ordinary failure
+        with suppress(ValueError):
+            how = f"was killed by {signal.Signals(number).name} (exit status {status})"
     tail = "".join(output[-30:]).strip()
-    return RankError(f"{who} was killed or ended by itself: {how}" + (f"\n{tail}" if tail else ""),
-                     rank if len(statuses) > 1 else None, status)
+    return RankError(f"{'a rank' if alone else f'rank {rank}'} {how} without a Python error"
+                     + (f"\n{tail}" if tail else ""), None if alone else rank, status)
 
 
 def new_folder() -> tempfile.TemporaryDirectory[str]:

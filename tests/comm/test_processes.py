@@ -24,7 +24,7 @@ from distlearn.comm import (
     run,
 )
 from distlearn.comm import job as jobs
-from distlearn.comm.supervise import Supervisor
+from distlearn.comm.supervise import Supervisor, swept_shared_memory
 from tests.comm.failing_programs import (
     OwnError,
     one_exits,
@@ -94,7 +94,7 @@ def test_the_time_limit_says_where_ranks_were(tmp_path: Path) -> None:
     jobs.dump(job, tmp_path)
     command, variables = launch.mpiexec_command(
         2, [sys.executable, "-m", "distlearn.comm.worker", str(tmp_path)])
-    with Supervisor() as supervisor:
+    with swept_shared_memory(), Supervisor() as supervisor:
         supervisor.start(command, {**os.environ, **variables})
         end = time.monotonic() + LIMIT_S
         text = ""
@@ -105,7 +105,7 @@ def test_the_time_limit_says_where_ranks_were(tmp_path: Path) -> None:
     assert None not in supervisor.statuses
 
 
-SCRIPT = """
+SCRIPT = r"""
 import sys
 import numpy as np
 from distlearn.comm import run
@@ -125,7 +125,8 @@ if "early" in sys.argv:
     if MPI.COMM_WORLD.rank == 1:
         sys.exit(4)
     MPI.COMM_WORLD.Barrier()
-print("sums", run(program, engine="mpi", **({"ranks": 2} if "start" in sys.argv else {})))
+sums = run(program, engine="mpi", **({"ranks": 2} if "start" in sys.argv else {}))
+print(f"sums {sums}\n", end="", flush=True)  # one write: ranks share the terminal
 """
 
 
@@ -222,6 +223,19 @@ def test_flavours(answer: str, kind: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert command[0] == str(mpiexec) and command[1:3] == ["-n", "3"] and command[-1] == "python"
     assert ("--oversubscribe" in command) == (kind == "openmpi")
     assert ("I_MPI_THREAD_YIELD" in variables) == (kind == "intel")
+
+
+@pytest.mark.parametrize(("statuses", "says", "rank"), [
+    ([137], "a rank was killed by SIGKILL (exit status 137)", None),  # Open MPI
+    ([9], "a rank was killed by SIGKILL (exit status 9)", None),  # MPICH
+    ([1], "a rank ended with exit status 1", None),
+    ([1, -11, 1], "rank 1 was killed by SIGSEGV (exit status -11)", 1),
+    ([0, 0, 7], "rank 2 ended with exit status 7", 2),
+])
+def test_ends_without_a_python_error(statuses: list[int], says: str, rank: int | None) -> None:
+    error = jobs.killed(statuses, ["noise\n"])
+    assert isinstance(error, RankError) and str(error).startswith(says)
+    assert error.rank == rank and "noise" in str(error)
 
 
 def test_arguments() -> None:
