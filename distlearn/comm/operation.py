@@ -148,8 +148,10 @@ class Request(Operation):
     peer : int
         The other rank, within the group.
     tag : int
-    array : numpy.ndarray
-        What is sent, contiguous.
+    array : numpy.ndarray or None
+        What is sent, contiguous; None for a receive, and once it is delivered.
+    dtype, shape
+        Of what is sent.
     owned : bool
         Whether ``array`` is a copy of ours (isend), or still the sender's own (send).
     started : bool
@@ -158,13 +160,15 @@ class Request(Operation):
         The engine's own state.
     """
 
-    __slots__ = ("array", "engine", "owned", "peer", "sends", "started", "tag")
+    __slots__ = ("array", "dtype", "engine", "owned", "peer", "sends", "shape", "started", "tag")
 
     def __init__(self, comm: Communicator, location: Location, *, sends: bool, peer: int, tag: int,
                  array: Array | None, owned: bool) -> None:
         super().__init__(comm, location)
         self.sends, self.peer, self.tag = sends, peer, tag
         self.array, self.owned = array, owned
+        self.dtype = None if array is None else array.dtype
+        self.shape = () if array is None else array.shape
         self.started = False
         self.engine: Any = None
 
@@ -185,11 +189,8 @@ class Request(Operation):
         return await self
 
     def __str__(self) -> str:
-        if self.sends:
-            assert self.array is not None
-            what = f"{array_text(self.array.dtype, self.array.shape)}, dest={self.peer}"
-        else:
-            what = f"source={self.peer}"
+        what = (f"{array_text(self.dtype, self.shape)}, dest={self.peer}" if self.sends
+                else f"source={self.peer}")
         return f"{'send' if self.sends else 'recv'}({what}, tag={self.tag}){self.comm.suffix}"
 
     @property

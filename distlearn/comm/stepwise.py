@@ -8,6 +8,7 @@ same bits.
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from distlearn.comm.algorithms import NATIVE, plan
 from distlearn.comm.call import Call, DisagreementError
 from distlearn.comm.communicator import Communicator, axis_back
-from distlearn.comm.diagnosis import disagreement, mismatch_text, not_awaited
+from distlearn.comm.diagnosis import disagreement, mismatch_text, not_awaited, waits_for_itself
 from distlearn.comm.errors import MismatchError, Waiting
 from distlearn.comm.layout import Array, layout
 from distlearn.comm.moves import Moves, Piece, Span, bind
@@ -48,6 +49,8 @@ class ProcessWorld:
         group = tuple(range(transport.size))
         self.comm = Communicator(self.home, transport.rank, group, nodes, 0)
         self._next_context = 1
+        # (context, tag) -> what this rank has sent to itself, or awaits from itself
+        self._own: dict[tuple[int, int], deque[Request]] = {}
 
     def run(self, program: Program, args: Sequence[Any]) -> Any:
         """Run the program on this rank; its result, or its error."""
@@ -77,7 +80,9 @@ class ProcessWorld:
     def start(self, request: Request) -> None:
         """Post a send or a receive."""
         comm, peer = request.comm, request.comm.group[request.peer]
-        if request.sends:
+        if peer == self.home.rank:
+            self._start_own(request)
+        elif request.sends:
             array = request.array
             assert array is not None
             request.engine = self.transport.send_array(array, peer, comm.context, request.tag)
@@ -85,11 +90,28 @@ class ProcessWorld:
         else:
             request.engine = self.transport.receive_array(peer, comm.context, request.tag)
 
+    def _start_own(self, request: Request) -> None:
+        """A message from this rank to itself needs no engine."""
+        comm = request.comm
+        box = self._own.setdefault((comm.context, request.tag), deque())
+        if not box or box[0].sends == request.sends:
+            box.append(request)
+            return
+        other = box.popleft()
+        send, receive = (request, other) if request.sends else (other, request)
+        assert send.array is not None
+        receive.value = send.array if send.owned else send.array.copy()
+        self.home.ledger.add("send", comm.group, receive.value.nbytes, 0, 1)
+        self.home.ledger.add("recv", comm.group, 0, receive.value.nbytes, 0)
+        send.done = receive.done = True
+
     def perform(self, operation: Operation) -> Any:
         """Wait for a message, or do this rank's part of a collective."""
         if isinstance(operation, Collective):
             return self._collective(operation)
         assert isinstance(operation, Request)
+        if operation.peers[0] == self.home.rank:
+            raise waits_for_itself(operation)
         result = None
         if operation.sends:
             self.transport.wait_sent(operation.engine)

@@ -249,6 +249,13 @@ async def messages_match_by_source_and_tag_in_order(comm: Communicator) -> None:
         check(await request, [left, tag, n])
     for request in reversed(sends):
         assert await request.wait() is None
+    early = comm.irecv(comm.rank)  # to oneself, too
+    own = [comm.isend(np.array(n), comm.rank) for n in range(2)]
+    late = comm.irecv(comm.rank)
+    check(await late, 1)
+    check(await early, 0)
+    for request in own:
+        await request
 
 
 @program

@@ -48,3 +48,7 @@ async def waits_forever(comm: Communicator) -> None:
 
 async def result_stays(comm: Communicator) -> Any:
     return lambda: comm.rank
+
+
+async def waits_for_itself(comm: Communicator) -> None:
+    await comm.recv(comm.rank)

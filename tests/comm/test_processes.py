@@ -14,6 +14,7 @@ import pytest
 from distlearn.comm import (
     CommError,
     Communicator,
+    DeadlockError,
     EngineError,
     MismatchError,
     RankError,
@@ -32,6 +33,7 @@ from tests.comm.failing_programs import (
     one_raises,
     result_stays,
     shapes_differ,
+    waits_for_itself,
     waits_forever,
 )
 
@@ -74,6 +76,12 @@ def test_a_mismatch_has_its_name_between_processes_too(engine: str) -> None:
     assert "rank 3 waits in all_reduce(float64 (3,), op='sum')" in str(caught.value)
     assert [w.location.split(":")[0].endswith("failing_programs.py") for w in caught.value.waiting
             ] == [True, True]
+
+
+@pytest.mark.parametrize("engine", ["virtual", *ENGINES])
+def test_a_rank_that_waits_for_itself(engine: str) -> None:
+    with pytest.raises(DeadlockError, match=r"rank \d waits for (rank \d|itself)"):
+        run(waits_for_itself, 2, engine, timeout=LIMIT_S)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
