@@ -1,10 +1,17 @@
 """pytest plugin: ``pytest --submission PATH`` grades one submission, one test item per question.
 
 Loaded in every run of pytest, so it imports only pytest; without the option it does nothing.
+
+No conftest.py is run. But before any plugin has a say, pytest reads the settings (pytest.ini and
+the like) of the folder it is started in, and with ``--submission PATH`` (not with
+``--submission=PATH``) those beside PATH; settings can name plugins. Such a file stops the run here,
+after it has been read. For submissions by people you do not know use ``distlearn grade``, which
+reads none.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """With ``--submission``, run no conftest.py: whoever wrote it could decide about points."""
+    option = early_config.known_args_namespace
+    if option.submission is not None:
+        option.noconftest = True
+        _refuse_foreign_files(early_config, Path(option.submission).resolve())
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> bool | None:
     """With ``--submission``, collect its questions and nothing else."""
     config = session.config
@@ -38,7 +54,6 @@ def pytest_collection(session: pytest.Session) -> bool | None:
     source = Path(path).resolve()
     if not source.exists():
         raise pytest.UsageError(f"--submission: {path} does not exist")
-    _refuse_foreign_configuration(config, source)
     collector = Submission.from_parent(session, name=source.name, path=source)
     report = config.hook.pytest_make_collect_report(collector=collector)
     config.hook.pytest_collectreport(report=report)
@@ -49,17 +64,21 @@ def pytest_collection(session: pytest.Session) -> bool | None:
     return True
 
 
-def _refuse_foreign_configuration(config: pytest.Config, source: Path) -> None:
-    """Stop if pytest has read settings or a conftest.py that came with the submission."""
-    loaded = [getattr(plugin, "__file__", None) for plugin in config.pluginmanager.get_plugins()]
-    files = [Path(file).resolve() for file in (config.inipath, *loaded) if file]
+def _refuse_foreign_files(config: pytest.Config, source: Path) -> None:
+    """Stop before the tests if pytest uses settings or modules that came with the submission."""
     folder = source if source.is_dir() else source.parent
     home = Path(__file__).resolve().parents[2]
-    for file in files:
-        if file.is_relative_to(folder) and not file.is_relative_to(home):
+    modules = [getattr(plugin, "__file__", None) for plugin in config.pluginmanager.get_plugins()]
+    for file in (config.inipath, *modules):
+        path = Path(file).resolve() if file else home
+        if path.is_relative_to(folder) and not path.is_relative_to(home):
             raise pytest.UsageError(
-                f"the submission brings its own {file.name}, which pytest has read. Take it away, "
+                f"the submission brings its own {path.name}, which pytest has read. Take it away, "
                 f"or use `distlearn grade`, which reads no such files.")
+    if folder in (Path(entry).resolve() for entry in sys.path) and folder != home:
+        raise pytest.UsageError(
+            "Python looks for modules in the folder of the submission, which could replace those "
+            "of pytest: start `pytest` from another folder, or without `python -m`.")
 
 
 class Submission(pytest.Collector):

@@ -8,14 +8,17 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
+
 from tests.grading.answers import cells, notebook
 
 ROOT = Path(__file__).parents[2]
 
 
-def pytest_run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def pytest_run(*arguments: str, cwd: Path = ROOT, safe: bool = True,
+               ) -> subprocess.CompletedProcess[str]:
     """Run pytest with our plugin and no other: loading them all takes seconds."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
+    command = [sys.executable, *(["-P"] if safe else []), "-m", "pytest", "-p", "no:cacheprovider",
                "-p", "distlearn.grading.pytest_plugin", *arguments]
     environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -58,6 +61,43 @@ def test_settings_that_came_with_the_submission_are_refused(tmp_path: Path) -> N
     done = pytest_run("--submission", str(tmp_path / "ann"), cwd=tmp_path)
     assert done.returncode == 4
     assert "brings its own pytest.ini" in done.stderr
+
+
+EVIL = ("import pathlib\npathlib.Path(__file__).with_name('ran').write_text('')\n"
+        "from distlearn.grading.judge import QuestionResult\nQuestionResult.ok = True\n")
+
+
+@pytest.mark.parametrize(("spelling", "inside"), [
+    (["--submission", "{}"], True), (["{}", "--submission={}"], False),
+    (["--submission", "{}/x.ipynb", "--confcutdir", "/"], False), (["--submission={}"], False),
+])
+def test_no_conftest_is_run(tmp_path: Path, spelling: list[str], inside: bool) -> None:
+    folder = tmp_path / "ann"
+    notebook(folder / "x.ipynb", cells(bubble_fraction="def bubble_fraction(p, m): return 7"))
+    for place in (tmp_path, folder, folder / "tests"):
+        place.mkdir(exist_ok=True)
+        (place / "conftest.py").write_text(EVIL)
+    done = pytest_run(*(word.format(folder) for word in spelling), "-k", "bubble",
+                      cwd=folder if inside else tmp_path)
+    assert not list(tmp_path.rglob("ran"))
+    assert done.returncode == 1, done.stderr
+    assert "got     7" in done.stdout
+
+
+def test_settings_beside_the_submission_are_not_read_from_elsewhere(tmp_path: Path) -> None:
+    notebook(tmp_path / "ann" / "x.ipynb", cells(bubble_fraction="def bubble_fraction(p, m): 1"))
+    (tmp_path / "ann" / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = -p evil\n")
+    (tmp_path / "ann" / "evil.py").write_text(EVIL)
+    done = pytest_run(f"--submission={tmp_path / 'ann'}", "-k", "bubble", cwd=tmp_path)
+    assert not (tmp_path / "ann" / "ran").exists()
+    assert done.returncode == 1, done.stderr
+
+
+def test_modules_beside_the_submission_are_refused(tmp_path: Path) -> None:
+    notebook(tmp_path / "ann" / "x.ipynb", cells())
+    done = pytest_run("--submission", "x.ipynb", cwd=tmp_path / "ann", safe=False)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "start `pytest` from another folder" in done.stderr
 
 
 def test_pytest_finds_the_plugin_by_itself() -> None:
