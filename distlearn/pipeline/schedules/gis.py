@@ -1,0 +1,100 @@
+"""GIS: interleaving with less warm-up, so that memory can be capped and offloaded.
+
+Wan et al., "PipeOffload: Improving Scalability of Pipeline Parallelism with Memory Optimization",
+arXiv:2503.01328, section 4 (generalised interleaving). With the backward split, the input gradient
+comes back sooner, and rank r needs ``p - r`` forwards less before its first backward than
+Megatron-LM's interleaving. Groups smaller than p keep still less, for a longer bubble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from distlearn.pipeline.action import Action
+from distlearn.pipeline.costs import Costs
+from distlearn.pipeline.schedule import Schedule
+from distlearn.pipeline.schedules.interleaved_1f1b import walk
+
+
+def order(p: int, m: int, v: int, group: int | None = None, offload: int = 0) -> Schedule:
+    """``group*(v-1) + p-r`` forwards, then I, W, F in turn; a short last group leaves gaps.
+
+    Parameters
+    ----------
+    p, m, v : int
+        Pipeline ranks, microbatches, stages per rank; any m >= 1.
+    group : int, optional
+        Microbatches that take a turn on one chunk, ``ceil(p/2) <= group <= p``. Default p.
+    offload : int
+        Of how many chunks the activations go to host memory in between, the first ones first
+        (theirs live longest): 0 .. v.
+    """
+    return grouped("gis", p, m, v, p if group is None else group, offload)
+
+
+def grouped(name: str, p: int, m: int, v: int, group: int, offload: int) -> Schedule:
+    """The order for one group size (gis and gis_h)."""
+    if not (p + 1) // 2 <= group <= p:
+        raise ValueError(f"{name} needs ceil(p/2) <= group <= p; got p={p} group={group}")
+    if not 0 <= offload <= v:
+        raise ValueError(f"{name} needs 0 <= offload <= v={v} chunks; got offload={offload}")
+    full = -(-m // group) * group  # whole groups; what is beyond m is left out
+    turns = walk(full, v, group)
+    ranks = tuple(
+        tuple(_swapped([a for a in _rank(p, v, r, turns, group * (v - 1) + p - r)
+                        if a.microbatch < m], offload * p))
+        for r in range(p))
+    placement = tuple(stage % p for stage in range(p * v))
+    return Schedule(name, p, m, v, placement=placement, ranks=ranks)
+
+
+def _rank(p: int, v: int, r: int, turns: list[tuple[int, int]], first: int) -> Iterator[Action]:
+    forward = [Action("F", chunk * p + r, i) for chunk, i in turns]
+    yield from forward[:first]
+    for k, (chunk, i) in enumerate(turns):
+        yield Action("I", (v - 1 - chunk) * p + r, i)
+        yield Action("W", (v - 1 - chunk) * p + r, i)
+        yield from forward[first + k : first + k + 1]
+
+
+def _swapped(row: list[Action], stages: int) -> Iterator[Action]:
+    """Offload after F, prefetch one backward ahead, for the stages below ``stages``."""
+    backwards = [a for a in row if a.kind == "I"]
+    ahead = {id(a): after for a, after in zip(backwards, backwards[1:], strict=False)}
+    for action in row:
+        kind, stage, i = action
+        if kind == "I" and id(action) in ahead and ahead[id(action)].stage < stages:
+            yield Action("P", *ahead[id(action)][1:])
+        if kind == "I" and action is backwards[0] and stage < stages:
+            yield Action("P", stage, i)
+        yield action
+        if kind == "F" and stage < stages:
+            yield Action("O", stage, i)
+
+
+def bubble_time(p: int, m: int, v: int, costs: Costs, group: int | None = None,
+                offload: int = 0) -> float:
+    """TODO."""
+    return grouped_bubble("gis", p, m, v, p if group is None else group, costs)
+
+
+def grouped_bubble(name: str, p: int, m: int, v: int, group: int, costs: Costs) -> float:
+    """TODO."""
+    F, _, I, _ = costs.uniform()
+    return (p - 1) * (F + I) + (p - group) * (v - 1)
+
+
+def peak_activations(p: int, m: int, v: int, r: int, group: int | None = None,
+                     offload: int = 0) -> int:
+    """Thin-stage activations kept by rank r, ``group (v-1) + p - r``, at most m v.
+
+    Without offloading.
+    """
+    return grouped_peak("gis", p, m, v, r, p if group is None else group, offload)
+
+
+def grouped_peak(name: str, p: int, m: int, v: int, r: int, group: int, offload: int) -> int:
+    """The formula for one group size."""
+    if offload:
+        raise ValueError(f"{name}'s peak formula needs offload=0; got offload={offload}")
+    return min(group * (v - 1) + p - r, m * v)
