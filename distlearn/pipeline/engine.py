@@ -47,7 +47,8 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
     run = _Run(schedule, costs)
     forward_in, backward_in, input_done = run.forward_in, run.backward_in, run.input_done
     width, last, sleepers, away = run.width, schedule.stages - 1, run.sleepers, run.away
-    seconds, direction, link = run.seconds, schedule.direction, run.link
+    seconds, link = run.seconds, run.link
+    direction = [copy for copy in schedule.direction for _ in range(schedule.slices)]
     ahead, back = run.delays(1), run.delays(-1)
 
     position, free = [0] * len(rows), [0.0] * len(rows)

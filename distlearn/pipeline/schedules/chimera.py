@@ -27,7 +27,8 @@ def order(p: int, m: int, directions: int = 2, method: str = "direct") -> Schedu
     p, m : int
         Pipeline ranks (even) and microbatches (even).
     directions : int
-        Pipes, half of them in each direction: 2, or an even divisor of p.
+        Pipes, half of them in each direction: an even divisor of p. (Half of it has to divide p;
+        with very few microbatches that is enough.)
     method : {"direct", "forward_doubling", "backward_halving"}
         ``direct``: slots for F and B alike. ``forward_doubling``: a forward slot holds two
         microbatches, a backward slot one, which fits B = 2F; units of 2p microbatches 3p slots
@@ -49,6 +50,10 @@ def order(p: int, m: int, directions: int = 2, method: str = "direct") -> Schedu
             for j in range(n):
                 for slot, action in _microbatch(p, first, j, method):
                     grid[copies[pipe][action.stage]].append((start + slot, action))
+    if directions > 2 and any(len({slot for slot, _ in row}) < len(row) for row in grid):
+        raise ValueError("chimera needs p divisible by the number of directions, or so few "
+                         f"microbatches that no two pipes meet; got p={p} m={m} "
+                         f"directions={directions}")
     ranks = tuple(tuple(a for _, a in sorted(row, key=lambda x: x[0])) for row in grid)
     return Schedule("chimera", p, m, 1, placement=copies[0], ranks=ranks, copies=copies,
                     direction=tuple(direction), slices=2 if method == "backward_halving" else 1)
@@ -60,8 +65,9 @@ def _check(p: int, m: int, directions: int, method: str) -> None:
                          f"'backward_halving'; got method={method!r}")
     if p % 2 or m % 2:
         raise ValueError(f"chimera needs p and m even; got p={p} m={m}")
-    if directions < 2 or directions % 2 or (directions > 2 and (2 * p) % directions):
-        raise ValueError("TODO")
+    if directions < 2 or directions % 2 or directions > p or p % (directions // 2):
+        raise ValueError("chimera needs an even number of directions whose half divides p; "
+                         f"got p={p} directions={directions}")
     if method != "direct" and directions != 2:
         raise ValueError(f"chimera's {method} needs two directions; got directions={directions}")
 
@@ -100,3 +106,42 @@ def _microbatch(p: int, first: int, j: int, method: str) -> list[Slot]:
                       (back + 4 * j, Slice("B", s, first + j, 1)),
                       (back + 4 * j + 2, Slice("B", s, first + j, 0))]
     return slots
+
+
+def bubble_time(p: int, m: int, costs: Costs, directions: int = 2, method: str = "direct"
+                ) -> float:
+    """Idle time of a rank, ``(2p/directions - 2) (B + (m/p - 1)(B - F))``, for p dividing m, B >= F.
+
+    With F = B that is the paper's D - 2 slots, or D/2 - 2 for four directions. With B = 2F every
+    further unit adds to it; doubling forwards or halving backwards makes it ``(p/2 - 1)(F + B)``,
+    once, for full units and B = 2F.
+    """
+    _check(p, m, directions, method)
+    F, B, _, _ = costs.uniform()
+    full = p * (2 if method == "forward_doubling" else 1)
+    if m % full or p % directions:
+        raise ValueError(f"chimera's bubble formula needs m % {full} == 0 and p % directions == 0; "
+                         f"got p={p} m={m} directions={directions}")
+    if method == "direct":
+        if B < F:
+            raise ValueError(f"chimera's bubble formula needs B >= F; got F={F} B={B}")
+        return (2 * p // directions - 2) * (B + (m // p - 1) * (B - F))
+    if B != 2 * F:
+        raise ValueError(f"chimera's {method} formula needs B = 2F; got F={F} B={B}")
+    return (p // 2 - 1) * (F + B)
+
+
+def peak_activations(p: int, m: int, r: int, directions: int = 2, method: str = "direct") -> int:
+    """Stage activations kept by rank r, ``p - q/2 + 1 + min(r % q, q-1 - r % q)``, q = 2p/directions.
+
+    With two directions from p/2 + 1 on the outer ranks to p in the middle. Doubling and halving
+    (in half microbatches) add p. For full units, p dividing m (2p for doubling).
+    """
+    _check(p, m, directions, method)
+    full = p * (2 if method == "forward_doubling" else 1)
+    if m % full or p % directions:
+        raise ValueError(f"chimera's peak formula needs m % {full} == 0 and p % directions == 0; "
+                         f"got p={p} m={m} directions={directions}")
+    q = 2 * p // directions
+    doubled = 0 if method == "direct" else p
+    return p - q // 2 + 1 + min(r % q, q - 1 - r % q) + doubled

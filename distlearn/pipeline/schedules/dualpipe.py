@@ -84,23 +84,26 @@ def phases(depth: int, position: int, rounds: int, stages: tuple[int, int],
 
 
 def bubble_time(p: int, m: int, costs: Costs) -> float:
-    """Idle time of a rank, ``(p/2-1)(F&B + B - 3W)``; F&B is the time of a merged pair.
+    """Idle time of the rank that idles most, ``(p/2-1)(F&B + B - 3W)``; F&B: a merged pair's time.
 
-    Holds for W no longer than F and I, and a pair of F and B that takes no longer than both.
+    For F = I = W, and a pair that takes between max(F, B) and F + B; m >= 2p. The outer ranks do
+    fewer pairs and more single passes, so they idle less if a pair saves time.
     """
-    return (p // 2 - 1) * pair_bubble("dualpipe", costs)
+    return (p // 2 - 1) * pair_bubble("dualpipe", costs, m >= 2 * p)
 
 
-def pair_bubble(name: str, costs: Costs) -> float:
+def pair_bubble(name: str, costs: Costs, enough: bool) -> float:
     """``F&B + B - 3W``, where it holds."""
     F, B, I, W = costs.uniform()
     pair = F + B if costs.pair is None else costs.pair
-    if isinstance(pair, tuple) or not (W <= min(F, I) and max(F, B) <= pair <= F + B):
-        raise ValueError(f"{name}'s bubble formula needs W <= F, W <= I and a pair between "
-                         f"max(F, B) and F + B; got F={F} I={I} W={W} pair={pair}")
+    if isinstance(pair, tuple) or not (enough and F == I == W and B <= pair <= F + B):
+        raise ValueError(f"{name}'s bubble formula needs m >= 2p, F = I = W and a pair between "
+                         f"B and F + B; got F={F} I={I} W={W} pair={pair}")
     return pair + B - 3 * W
 
 
 def peak_activations(p: int, m: int, r: int) -> int:
-    """Stage activations kept by rank r, over both its stages: ``p + 1``, at most m."""
-    return min(p + 1, m)
+    """Stage activations kept by rank r, over both its stages: ``p + 1``, for m >= 2p."""
+    if m < 2 * p:
+        raise ValueError(f"dualpipe's peak formula needs m >= 2p; got p={p} m={m}")
+    return p + 1

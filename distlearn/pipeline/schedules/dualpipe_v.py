@@ -37,13 +37,15 @@ def v_shape(p: int) -> tuple[int, ...]:
 
 
 def bubble_time(p: int, m: int, costs: Costs, v: int = 2) -> float:
-    """Idle time of a rank, ``(p-1)(F&B + B - 3W)`` with the times of one half stage.
+    """Idle time of the rank that idles most, ``(p-1)(F&B + B - 3W)``, times of one half stage.
 
     The paper writes PP/2 - 1 for p - 1: it counts PP = 2p stages. Holds where dualpipe's does.
     """
-    return (p - 1) * pair_bubble("dualpipe_v", costs)
+    return (p - 1) * pair_bubble("dualpipe_v", costs, m >= 2 * p)
 
 
 def peak_activations(p: int, m: int, r: int, v: int = 2) -> int:
-    """Half-stage activations kept by rank r: ``2p + 1``, at most 2m."""
-    return min(2 * p + 1, 2 * m)
+    """Half-stage activations kept by rank r: ``2p + 1``, for m >= 2p."""
+    if m < 2 * p:
+        raise ValueError(f"dualpipe_v's peak formula needs m >= 2p; got p={p} m={m}")
+    return 2 * p + 1

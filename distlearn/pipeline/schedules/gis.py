@@ -74,27 +74,36 @@ def _swapped(row: list[Action], stages: int) -> Iterator[Action]:
 
 def bubble_time(p: int, m: int, v: int, costs: Costs, group: int | None = None,
                 offload: int = 0) -> float:
-    """TODO."""
+    """Idle time of a rank, ``(p-1)(F+I)`` for groups of p that divide m; thin-stage times.
+
+    Smaller groups add ``(p-group)(v-1) F``, for F = I = W.
+    """
     return grouped_bubble("gis", p, m, v, p if group is None else group, costs)
 
 
 def grouped_bubble(name: str, p: int, m: int, v: int, group: int, costs: Costs) -> float:
-    """TODO."""
-    F, _, I, _ = costs.uniform()
-    return (p - 1) * (F + I) + (p - group) * (v - 1)
+    """The formula for one group size."""
+    F, _, I, W = costs.uniform()
+    if m % group:
+        raise ValueError(f"{name}'s bubble formula needs m % group == 0; got m={m} group={group}")
+    if group < p and not F == I == W:
+        raise ValueError(f"{name}'s bubble formula needs group = p or F = I = W; got group={group} "
+                         f"F={F} I={I} W={W}")
+    return (p - 1) * (F + I) + (p - group) * (v - 1) * F
 
 
 def peak_activations(p: int, m: int, v: int, r: int, group: int | None = None,
                      offload: int = 0) -> int:
     """Thin-stage activations kept by rank r, ``group (v-1) + p - r``, at most m v.
 
-    Without offloading.
+    For groups that divide m, without offloading.
     """
     return grouped_peak("gis", p, m, v, r, p if group is None else group, offload)
 
 
 def grouped_peak(name: str, p: int, m: int, v: int, r: int, group: int, offload: int) -> int:
     """The formula for one group size."""
-    if offload:
-        raise ValueError(f"{name}'s peak formula needs offload=0; got offload={offload}")
+    if offload or m % group:
+        raise ValueError(f"{name}'s peak formula needs offload=0 and m % group == 0; "
+                         f"got offload={offload} m={m} group={group}")
     return min(group * (v - 1) + p - r, m * v)

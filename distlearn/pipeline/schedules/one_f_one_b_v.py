@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from distlearn.pipeline.action import Action
+from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
 from distlearn.pipeline.schedules.dualpipe_v import v_shape
 
@@ -107,3 +108,22 @@ def _needed(slots: list[list[list[int]]], r: int, n: int, i: int) -> Iterator[in
         yield slots[r + 1][n if n == F_UP else W_UP][i]
     else:
         yield slots[r][F_DOWN if n == F_UP else W_DOWN][i]
+
+
+def bubble_time(p: int, m: int, costs: Costs, v: int = 2) -> float:
+    """Idle time of a rank, ``5(p-1) F``, for B = 2F, m >= p and p = 1, 4, 7, ...: 5/6 of 1F1B's.
+
+    For other p the pauses of the block do not fit as well, and there is no such formula.
+    """
+    F, B, _, _ = costs.uniform()
+    if p % 3 != 1 or B != 2 * F or m < p:
+        raise ValueError("1f1b_v's bubble formula needs p % 3 == 1, B = 2F and m >= p; got "
+                         f"p={p} m={m} F={F} B={B}")
+    return 5 * (p - 1) * F
+
+
+def peak_activations(p: int, m: int, r: int, v: int = 2) -> int:
+    """Half-stage activations kept by rank r: ``2 ceil((2p+1)/3)``; 1F1B keeps 2p. For m >= p."""
+    if m < p:
+        raise ValueError(f"1f1b_v's peak formula needs m >= p; got p={p} m={m}")
+    return 2 * -(-(2 * p + 1) // 3)

@@ -17,22 +17,28 @@ Grid = list[list[list[int]]]  # [rank][pass][microbatch] -> slot; W, if there, i
 W = 4
 
 
-def from_block(block: list[list[int]], m: int) -> tuple[tuple[Action, ...], ...]:
+def from_block(block: list[list[int]], m: int, limit: int = 0) -> tuple[tuple[Action, ...], ...]:
     """Every rank's order for m microbatches.
 
     Parameters
     ----------
     block : list of list of int
         ``block[r]``: the slots of the four passes on rank r.
+    m : int
+        Microbatches.
+    limit : int
+        Half-stage activations that a rank may keep while the ends are reordered. Default: as many
+        as the block itself needs.
 
     Notes
     -----
     Cost: about linear in the number of passes (the ends, which are reordered, grow with p^2).
     """
     grid = [[list(range(x, x + 6 * m, 6)) for x in passes] for passes in block]
-    grid = _squeeze(_move_up_with_weights([[*row, _weights(row)[0]] for row in grid]))
+    grid = _squeeze(_move_up_with_weights(
+        [[*row, _weights(row)[0]] for row in grid], limit))
     grid = _squeeze([[*row, _weights(row)[0]]
-                     for row in _move_up_at_the_end([row[:W] for row in grid])])
+                     for row in _move_up_at_the_end([row[:W] for row in grid], limit)])
     return tuple(_actions(row[:W], r, len(block)) for r, row in enumerate(grid))
 
 
@@ -119,7 +125,7 @@ def _stable(grid: Grid, order: list[tuple[int, int, int, int]]) -> tuple[int, in
     return begin, end
 
 
-def _move_up_with_weights(grid: Grid) -> Grid:
+def _move_up_with_weights(grid: Grid, limit: int) -> Grid:
     """Move passes of warm-up and cool-down into earlier empty slots; W's have slots of their own.
 
     Only a forward that moves up takes memory: one more piece from its new slot to its old one.
@@ -127,7 +133,7 @@ def _move_up_with_weights(grid: Grid) -> Grid:
     order = _in_order(grid)
     begin, end = _stable(grid, order)
     held = [_held(row) for row in grid]
-    limit = max(max(curve) for curve in held)
+    limit = max(limit, *(max(curve) for curve in held))
     taken = [bytearray(len(curve)) for curve in held]
     inputs_done: list[list[int]] = [[] for _ in grid]  # slots of the I's so far, sorted
     for k, (slot, r, n, i) in enumerate(order):
@@ -167,12 +173,12 @@ def _held(row: list[list[int]]) -> list[int]:
     return curve
 
 
-def _move_up_at_the_end(grid: Grid) -> Grid:
+def _move_up_at_the_end(grid: Grid, limit: int) -> Grid:
     """Move passes of the cool-down into earlier empty slots; W's take what stays empty."""
     order = _in_order(grid)
     _, end = _stable(grid, order)
     rows = [_Row(row) for row in grid]
-    limit = max(max(row.held) for row in rows)
+    limit = max(limit, *(max(row.held) for row in rows))
     for slot, r, n, i in order[end + 1:]:
         new = rows[r].move(n, slot, _earliest(grid, r, n, i), limit)
         grid[r][n][i] = new

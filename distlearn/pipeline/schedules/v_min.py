@@ -7,6 +7,7 @@ activations live as briefly as possible.
 
 from __future__ import annotations
 
+from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
 from distlearn.pipeline.schedules.dualpipe_v import v_shape
 from distlearn.pipeline.schedules.v_blocks import from_block
@@ -29,3 +30,25 @@ def order(p: int, m: int, v: int = 2) -> Schedule:
     pause = 2 if p % 3 == 0 else 0
     block = [[r, 2 * p - 1 - r, 2 * p + pause + r, 4 * p + pause - 1 - r] for r in range(p)]
     return Schedule("v_min", p, m, 2, placement=v_shape(p), ranks=from_block(block, m))
+
+
+def bubble_time(p: int, m: int, costs: Costs, v: int = 2) -> float:
+    """Idle time of a rank, ``(4p-5) F``, two F less if 3 divides p.
+
+    For F = I = W of a half stage, and m > p >= 2. Read off the orders, not in the paper.
+    """
+    F, _, I, W = costs.uniform()
+    if not F == I == W or not m > p >= 2:
+        raise ValueError("v_min's bubble formula needs F = I = W and m > p >= 2; got "
+                         f"F={F} I={I} W={W} p={p} m={m}")
+    return (4 * p - 5 - (2 if p % 3 == 0 else 0)) * F
+
+
+def peak_activations(p: int, m: int, r: int, v: int = 2) -> int:
+    """Half-stage activations kept by rank r: ``2 ceil((p+2)/3)``; 1F1B keeps 2p.
+
+    For m >= p.
+    """
+    if m < p:
+        raise ValueError(f"v_min's peak formula needs m >= p; got p={p} m={m}")
+    return 2 * -(-(p + 2) // 3)
