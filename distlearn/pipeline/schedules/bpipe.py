@@ -72,12 +72,14 @@ def bubble_time(p: int, m: int, costs: Costs) -> float:
 def peak_activations(p: int, m: int, r: int) -> int:
     """Activations kept by rank r, for free transfers; nowhere more than ``ceil((p+2)/2)``.
 
-    Rank x < p/2: ``min(p-x, m)`` up to that bound. Its partner: ``min(x+1, m)`` of its own, what is
-    over the bound, and one more while a load overlaps an eviction.
+    Rank x < p/2: ``p-x``, up to that bound. Its partner: ``x+1`` of its own, what is over the
+    bound, and one more while a load overlaps an eviction. For m >= 2p.
     """
+    if m < 2 * p:
+        raise ValueError(f"bpipe's peak formula needs m >= 2p; got p={p} m={m}")
     cap, x = most(p), min(r, p - 1 - r)
-    kept = min(p - x, m)
+    kept = p - x
     if r == x:
         return min(kept, cap)
     parked = max(0, kept - cap)
-    return min(x + 1, m) + parked + (1 if parked and m > p - x else 0)
+    return x + 1 + parked + (1 if parked else 0)

@@ -123,7 +123,10 @@ def bubble_time(p: int, m: int, costs: Costs, v: int = 2) -> float:
 
 
 def peak_activations(p: int, m: int, r: int, v: int = 2) -> int:
-    """Half-stage activations kept by rank r: ``2 ceil((2p+1)/3)``; 1F1B keeps 2p. For m >= p."""
-    if m < p:
-        raise ValueError(f"1f1b_v's peak formula needs m >= p; got p={p} m={m}")
+    """Half-stage activations kept by rank r: ``2 ceil((2p+1)/3)``; 1F1B keeps 2p.
+
+    For m >= 2p.
+    """
+    if m < 2 * p:
+        raise ValueError(f"1f1b_v's peak formula needs m >= 2p; got p={p} m={m}")
     return 2 * -(-(2 * p + 1) // 3)

@@ -47,8 +47,8 @@ def bubble_time(p: int, m: int, costs: Costs, v: int = 2) -> float:
 def peak_activations(p: int, m: int, r: int, v: int = 2) -> int:
     """Half-stage activations kept by rank r: ``2 floor(p/2) + 2``; 1F1B keeps 2p.
 
-    For m >= p.
+    For m > p.
     """
-    if m < p:
-        raise ValueError(f"v_half's peak formula needs m >= p; got p={p} m={m}")
+    if m <= p:
+        raise ValueError(f"v_half's peak formula needs m > p; got p={p} m={m}")
     return 2 * (p // 2) + 2

@@ -47,8 +47,8 @@ def bubble_time(p: int, m: int, costs: Costs, v: int = 2) -> float:
 def peak_activations(p: int, m: int, r: int, v: int = 2) -> int:
     """Half-stage activations kept by rank r: ``2 ceil((p+2)/3)``; 1F1B keeps 2p.
 
-    For m >= p.
+    Rank 0 keeps one less if p % 3 == 2. For m >= p.
     """
     if m < p:
         raise ValueError(f"v_min's peak formula needs m >= p; got p={p} m={m}")
-    return 2 * -(-(p + 2) // 3)
+    return 2 * -(-(p + 2) // 3) - (1 if r == 0 and p % 3 == 2 else 0)
