@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from distlearn.pipeline.action import Action, Slice
+from distlearn.pipeline.action import KINDS, Action, Slice
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.engine import StuckError, run_in_order
 from distlearn.pipeline.schedule import Schedule
@@ -54,15 +54,19 @@ def validate(schedule: Schedule) -> None:
     distlearn.pipeline.validate.ScheduleError: deadlock: rank 0 waits in B0.0 (action 0) for \
 F0.0, which is later on rank 0 (action 1)
     """
-    where = _check_placed(schedule)
-    _check_complete(schedule, where)
-    _check_order(schedule, where)
+    masks = _check_placed(schedule)
+    _check_complete(schedule, masks)
+    if schedule.slices > 1 or max(masks, default=0) > _PLAIN:
+        _check_order(schedule)
     run(schedule, _NO_COSTS)
 
 
 _NO_COSTS = Costs(F=0, B=0)
 
 Where = dict[Action, tuple[int, int]]  # an action -> its rank and index
+
+_BIT = {kind: 1 << n for n, kind in enumerate(KINDS)}  # F, B, I, W come first
+_PLAIN = 15
 
 
 def run(schedule: Schedule, costs: Costs) -> tuple[list[list[float]], list[list[float]]]:
@@ -79,74 +83,79 @@ def run(schedule: Schedule, costs: Costs) -> tuple[list[list[float]], list[list[
         raise _deadlock(schedule, stuck.position) from None
 
 
-def _check_placed(schedule: Schedule) -> Where:
-    """Every action exists once and is on the rank that holds its stage."""
-    p, stages, m = schedule.p, schedule.stages, schedule.m
-    for copy in schedule.copies or (schedule.placement,):
+def _check_placed(schedule: Schedule) -> list[int]:
+    """Every action is there once, on the rank that holds its stage. What each unit has, as bits."""
+    p, stages, m, slices = schedule.p, schedule.stages, schedule.m, schedule.slices
+    copies = schedule.copies or (schedule.placement,)
+    for copy in copies:
         for stage, rank in enumerate(copy):
             if not 0 <= rank < p:
                 raise ValueError(f"placement[{stage}] = {rank} is not a rank of p={p}")
-    where: Where = {}
+    direction = schedule.direction or (0,) * m
+    masks = [0] * (stages * m * slices)
     for rank, actions in enumerate(schedule.ranks):
         for index, whole in enumerate(actions):
             for action in (whole,) if len(whole) < 5 else whole.parts:
-                _, stage, i = action[:3]
-                part = action.slice if len(action) == 4 else None
+                kind, stage, i = action[:3]
                 if not (0 <= stage < stages and 0 <= i < m):
                     raise ScheduleError(
                         "unknown", rank, action,
                         f"rank {rank}, action {index}: {action} names stage {stage} of "
                         f"{stages}, microbatch {i} of {m} (both counted from 0)")
-                if (part is not None) != (schedule.slices > 1) or (part or 0) >= schedule.slices:
-                    raise ScheduleError(
-                        "unknown", rank, action,
-                        f"rank {rank}, action {index}: {action} names slice {part}, but "
-                        f"microbatches are cut into {schedule.slices} slices")
-                home = schedule.home(stage, i)
+                unit = (stage * m + i) * slices
+                if slices > 1 or len(action) > 3:
+                    unit += _slice(rank, index, action, slices)
+                home = copies[direction[i]][stage]
                 if home != rank:
                     raise ScheduleError(
                         "misplaced", rank, action,
                         f"rank {rank}, action {index}: {action} is done on rank {rank}, but stage "
                         f"{stage} lives on rank {home}")
-                if action in where:
+                bit = _BIT[kind]
+                if masks[unit] & bit:
+                    first = next(k for k, other in enumerate(actions) if action in other.parts)
                     raise ScheduleError(
                         "twice", rank, action,
-                        f"rank {rank}: {action} is done twice, as actions {where[action][1]} "
-                        f"and {index}")
-                where[action] = (rank, index)
-    return where
+                        f"rank {rank}: {action} is done twice, as actions {first} and {index}")
+                masks[unit] |= bit
+    return masks
 
 
-def _check_complete(schedule: Schedule, where: Where) -> None:
+def _slice(rank: int, index: int, action: Action, slices: int) -> int:
+    part = action.slice
+    if (part is None) != (slices == 1) or (part or 0) >= slices:
+        raise ScheduleError(
+            "unknown", rank, action,
+            f"rank {rank}, action {index}: {action} names slice {part}, but microbatches are cut "
+            f"into {slices} slices")
+    return part or 0
+
+
+def _check_complete(schedule: Schedule, masks: list[int]) -> None:
     """Every unit has one F, and one B or an I and a W; what leaves a rank comes back."""
-    for stage, i, part in _units(schedule):
-        def there(kind: str, unit: tuple[int, ...] = (stage, i, *part)) -> bool:
-            return (kind, *unit) in where
-
-        if there("F") and there("B") and not (there("I") or there("W")):
-            wants = ""  # the usual case, told apart first: it is checked for every unit
-        elif there("I") or there("W"):
-            wants = "FIW"
-        else:
-            wants = "FB"
+    whole, split = (sum(_BIT[kind] for kind in kinds) for kinds in ("FB", "FIW"))
+    for (stage, i, part), mask in zip(_units(schedule), masks, strict=True):
+        if mask == whole or mask == split:
+            continue
+        has = {kind for kind in KINDS if mask & _BIT[kind]}
+        wants = "FIW" if has & {"I", "W"} else "FB"
         rank = schedule.home(stage, i)
-        if "I" in wants and there("B"):
-            half = _action("I" if there("I") else "W", stage, i, part)
+        if wants == "FIW" and "B" in has:
+            half = _action("I" if "I" in has else "W", stage, i, part)
             raise ScheduleError(
                 "twice", rank, half,
                 f"rank {rank}: {_action('B', stage, i, part)} and {half} are both done, but a full "
                 "backward B already is I and W")
-        for away, home in ("EL", "OP"):
-            if there(away) or there(home):
-                wants += away + home
+        wants += "".join(pair for pair in ("EL", "OP") if has & set(pair))
         for kind in wants:
-            if not there(kind):
+            if kind not in has:
                 lost = _action(kind, stage, i, part)
                 raise ScheduleError("missing", rank, lost, f"rank {rank}: {lost} is missing")
 
 
-def _check_order(schedule: Schedule, where: Where) -> None:
+def _check_order(schedule: Schedule) -> None:
     """What one rank has to do in order: F, R, B; E, L; slices forward up, backward down."""
+    where = _where(schedule)
     for action, (rank, index) in where.items():
         kind, stage, i = action[:3]
         part = action[3:]
@@ -167,6 +176,11 @@ def _check_order(schedule: Schedule, where: Where) -> None:
                     "disorder", rank, action,
                     f"rank {rank}: {action} (action {index}) comes before {other} (action "
                     f"{where[other][1]}), which it needs")
+
+
+def _where(schedule: Schedule) -> Where:
+    return {part: (r, k) for r, actions in enumerate(schedule.ranks)
+            for k, action in enumerate(actions) for part in action.parts}
 
 
 def _units(schedule: Schedule) -> Iterator[tuple[int, int, tuple[int, ...]]]:
@@ -198,8 +212,7 @@ def _needs(schedule: Schedule, action: Action, where: Where) -> list[Action]:
 
 def _deadlock(schedule: Schedule, position: list[int]) -> ScheduleError:
     """Follow who waits for whom, from the lowest blocked rank, until the chain closes."""
-    where = {part: (r, k) for r, actions in enumerate(schedule.ranks)
-             for k, action in enumerate(actions) for part in action.parts}
+    where = _where(schedule)
     rank = next(r for r, at in enumerate(position) if at < len(schedule.ranks[r]))
     chain: list[tuple[int, Action]] = []
     parts: list[str] = []

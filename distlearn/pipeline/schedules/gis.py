@@ -58,18 +58,24 @@ def _rank(p: int, v: int, r: int, turns: list[tuple[int, int]], first: int) -> I
 
 
 def _swapped(row: list[Action], stages: int) -> Iterator[Action]:
-    """Offload after F, prefetch one backward ahead, for the stages below ``stages``."""
+    """Offload after F and prefetch one backward ahead, for the stages below ``stages``.
+
+    Not if the forward is not even done by then: what is needed at once stays.
+    """
+    place = {action: k for k, action in enumerate(row)}
     backwards = [a for a in row if a.kind == "I"]
-    ahead = {id(a): after for a, after in zip(backwards, backwards[1:], strict=False)}
+    prefetch_before: dict[Action, Action] = {}
+    for ahead, action in zip(backwards, backwards[1:], strict=False):
+        _, stage, i = action
+        if stage < stages and place[Action("F", stage, i)] < place[ahead]:
+            prefetch_before[ahead] = Action("P", stage, i)
+    away = {action[1:] for action in prefetch_before.values()}
     for action in row:
-        kind, stage, i = action
-        if kind == "I" and id(action) in ahead and ahead[id(action)].stage < stages:
-            yield Action("P", *ahead[id(action)][1:])
-        if kind == "I" and action is backwards[0] and stage < stages:
-            yield Action("P", stage, i)
+        if action in prefetch_before:
+            yield prefetch_before[action]
         yield action
-        if kind == "F" and stage < stages:
-            yield Action("O", stage, i)
+        if action.kind == "F" and action[1:] in away:
+            yield Action("O", *action[1:])
 
 
 def bubble_time(p: int, m: int, v: int, costs: Costs, group: int | None = None,
