@@ -54,6 +54,9 @@ class Costs:
         Bytes of a stage's weights (one version) and of the gradients it accumulates.
     optimizer : float
         Seconds that a rank's optimizer step takes.
+    slice_scale : sequence of float, optional
+        Factor on the times of each slice, if sequences are cut into slices that take unequally
+        long. Default: all 1.
 
     Raises
     ------
@@ -86,11 +89,13 @@ class Costs:
     weight: PerStage = 0.0
     gradient: PerStage = 0.0
     optimizer: float = 0.0
+    slice_scale: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         given: dict[str, Any] = {name: _read(name, getattr(self, name)) for name in _PER_STAGE}
         given.update({name: _read_links(name, getattr(self, name)) for name in _PER_LINK})
         given["optimizer"] = _read("optimizer", self.optimizer)
+        given["slice_scale"] = _read("slice_scale", self.slice_scale)
         if isinstance(given["optimizer"], tuple):
             raise ValueError(f"optimizer must be one number; got {self.optimizer!r}")
         lengths = {name: len(given[name]) for name in _PER_STAGE if isinstance(given[name], tuple)}
@@ -198,7 +203,8 @@ def _read_links(name: str, value: Any) -> Any:
 
 def _read(name: str, value: Any) -> Any:
     """A float, a tuple of floats, or None; anything else is refused by name."""
-    if value is None and name in ("B", "I", "W", "R", "pair", "activation_after_I"):
+    if value is None and name in ("B", "I", "W", "R", "pair", "activation_after_I",
+                                  "slice_scale"):
         return None
     items = value if hasattr(value, "__len__") and not isinstance(value, str) else [value]
     numbers = []

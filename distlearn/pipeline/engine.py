@@ -47,7 +47,7 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
     run = _Run(schedule, costs)
     forward_in, backward_in, input_done = run.forward_in, run.backward_in, run.input_done
     width, last, sleepers, away = run.width, schedule.stages - 1, run.sleepers, run.away
-    seconds, link = run.seconds, run.link
+    seconds, link, scale, slices = run.seconds, run.link, run.scale, schedule.slices
     direction = [copy for copy in schedule.direction for _ in range(schedule.slices)]
     ahead, back = run.delays(1), run.delays(-1)
 
@@ -94,7 +94,8 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
                 run.awake.clear()
                 continue
             start = arrived if arrived > now else now
-            now = start + seconds[kind][stage]
+            now = start + (seconds[kind][stage] if scale is None
+                           else seconds[kind][stage] * scale[i % slices])
             started(start)
             ended(now)
             if kind == "F":
@@ -153,6 +154,10 @@ class _Run:
         self.out_free = [0.0] * len(schedule.ranks)
         self.in_free = [0.0] * len(schedule.ranks)
         self.seconds = {kind: costs.per_stage(kind, stages) for kind in "FBIWR"}
+        self.scale = costs.slice_scale
+        if self.scale is not None and len(self.scale) != schedule.slices:
+            raise ValueError(f"costs give slice_scale for {len(self.scale)} slices; the schedule "
+                             f"has {schedule.slices}")
         self.swap = costs.per_stage("swap", stages)
         self.pair = None if costs.pair is None else costs.per_stage("pair", stages)
         plain = not isinstance(costs.comm, tuple) and costs.bandwidth == math.inf
@@ -178,7 +183,8 @@ class _Run:
         if not self._forward_done(stage, unit):
             return None
         if kind == "R":
-            end = now + self.seconds["R"][stage]
+            scale = 1.0 if self.scale is None else self.scale[i % self.schedule.slices]
+            end = now + self.seconds["R"][stage] * scale
             return now, end, end
         if kind in "EO":
             start = max(now, self.out_free[rank])

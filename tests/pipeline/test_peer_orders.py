@@ -92,8 +92,8 @@ def check_referee(timeline: Any, referee: dict[str, Any] | None, equal: bool) ->
               *referee["peak_kept_until_B_or_W"])
     if equal:
         assert ours == theirs
-    else:
-        assert all(a <= b for a, b in zip(ours[:2], theirs[:2], strict=True))
+    else:  # it has found one as good, all the same
+        assert ours[:2] == theirs[:2]
         assert max(ours[2:]) <= max(theirs[2:])
     if equal:  # the same with everything freed at I
         freed = simulate(timeline.schedule, Costs(activation=1, activation_after_I=0))
@@ -124,11 +124,3 @@ def check_versions(schedule: Schedule, kept: list[int] | None) -> None:
             for k, action in enumerate(actions):  # a forward reads the newest that is there
                 newest = sum(a.kind == "B" for a in actions[:k])
                 assert action.kind == "B" or versions[k] == newest
-
-
-def test_the_search_finds_what_the_peers_search_finds() -> None:
-    """Where it differs it is no worse: spans and peaks are equal on every record."""
-    for record in json.loads((DATA / "V-auto.json").read_text()):
-        timeline = simulate(schedule_of("V-auto", record))
-        assert timeline.longest_span == record["referee"]["longest_rank_span"]
-        assert max(timeline.peak_activations) <= record["mem_limit"]

@@ -14,8 +14,10 @@ SPAN = "longest_span"
 
 
 def order(p: int, m: int, mem_limit: float | None = None, costs: Costs | None = None,
-          after_I: float = 0.5) -> Schedule:
+          after_I: float | None = None) -> Schedule:
     """The best of zb_auto's candidates under ``mem_limit``, by default p whole activations.
+
+    Or ZB-H1's order, if that is as good and ends earlier.
 
     Parameters
     ----------
@@ -24,4 +26,5 @@ def order(p: int, m: int, mem_limit: float | None = None, costs: Costs | None = 
     mem_limit, costs, after_I
         As for zb_auto.
     """
-    return searched("zb_1p", p, m, p if mem_limit is None else mem_limit, costs, after_I)
+    return searched("zb_1p", p, m, p if mem_limit is None else mem_limit, costs, after_I,
+                    ends_together=True)

@@ -14,7 +14,7 @@ SPAN = "longest_span"
 
 
 def order(p: int, m: int, mem_limit: float | None = None, costs: Costs | None = None,
-          after_I: float = 0.5) -> Schedule:
+          after_I: float | None = None) -> Schedule:
     """The best of zb_auto's candidates under ``mem_limit``, by default 2p whole activations.
 
     Parameters

@@ -7,17 +7,20 @@ transfer time and how much fits into memory, builds eight candidates, and keeps 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 from distlearn.pipeline.action import Action
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
+from distlearn.pipeline.schedules.zb_h1 import order as zb_h1
+from distlearn.pipeline.simulator import simulate
 
 SPAN = "longest_span"
 
 
 def order(p: int, m: int, mem_limit: float | None = None, costs: Costs | None = None,
-          after_I: float = 0.5) -> Schedule:
+          after_I: float | None = None) -> Schedule:
     """The best of the eight greedy candidates, by the longest rank's span.
 
     Parameters
@@ -28,29 +31,44 @@ def order(p: int, m: int, mem_limit: float | None = None, costs: Costs | None = 
         Memory of a rank, in whole-stage activations, >= 1. Default: no limit.
     costs : Costs, optional
         F, I, W and comm. Default: F = I = W.
-    after_I : float
+    after_I : float, optional
         Share of an activation that is still kept between I and W (the paper's M_W / M_B), 0 .. 1.
+        Default: as ``costs`` have it, if they say that I frees something, else one half.
     """
     return searched("zb_auto", p, m, m if mem_limit is None else mem_limit, costs, after_I)
 
 
-def searched(name: str, p: int, m: int, mem_limit: float, costs: Costs | None, after_I: float
-             ) -> Schedule:
-    """The search for zb_auto, zb_1p and zb_2p."""
+def searched(name: str, p: int, m: int, mem_limit: float, costs: Costs | None, after_I: float | None,
+             ends_together: bool = False) -> Schedule:
+    """The search for zb_auto, zb_1p and zb_2p.
+
+    ``ends_together``: take ZB-H1's order instead if no rank's span gets longer and the last rank
+    ends earlier, which counts if the optimizer step waits for all.
+    """
     if not mem_limit >= 1:
         raise ValueError(f"{name} needs mem_limit >= 1 activation; got mem_limit={mem_limit}")
+    costs = costs if costs is not None else Costs()
+    if after_I is None:
+        whole, part = (costs.per_stage(x, p)[0] for x in ("activation", "activation_after_I"))
+        after_I = part / whole if part != whole else 0.5
     if not 0 <= after_I <= 1:
         raise ValueError(f"{name} needs 0 <= after_I <= 1; got after_I={after_I}")
-    costs = costs if costs is not None else Costs()
-    best: _Candidate | None = None
+    candidates = []
     for bubble_first, backward_first, fill in product((True, False), repeat=3):
         candidate = _Candidate(p, m, mem_limit, costs, after_I)
         candidate.run(bubble_first, backward_first, fill)
-        if best is None or candidate.span() < best.span():
-            best = candidate
-    assert best is not None
-    return Schedule(name, p, m, 1, placement=tuple(range(p)),
-                    ranks=tuple(map(tuple, best.rows)))
+        candidates.append(candidate)
+    best = min(candidates, key=_Candidate.span)
+    rows = tuple(map(tuple, best.rows))
+    placement = tuple(range(p))
+    if ends_together:
+        by_hand = zb_h1(p, m)
+        timeline = simulate(by_hand, replace(costs, activation=1.0, activation_after_I=after_I))
+        if max(timeline.peak_bytes) <= best.limit and (
+                timeline.longest_span <= best.span() * (1 + 1e-9)
+                and timeline.makespan < max(best.clock)):
+            rows = by_hand.ranks
+    return Schedule(name, p, m, 1, placement=placement, ranks=rows)
 
 
 class _Candidate:
