@@ -37,8 +37,8 @@ def best_slices(time: SliceTime, length: int, p: int, *, m: int = 1, step: int =
 
     Examples
     --------
-    >>> best_slices(lambda length, before: 8 + length * (1 + before + length / 2), 12, p=4)
-    (5, 3, 2, 2)
+    >>> best_slices(lambda length, before: 40 + length * (4 + before + length / 2), 12, p=4)
+    (6, 3, 3)
     >>> best_slices(lambda length, before: 5 + length, 12, p=2)
     (12,)
     """
