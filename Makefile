@@ -75,7 +75,7 @@ check: $(STAMPS)/setup  ## ruff, mypy --strict, import layers, exercises in step
 	@$(BIN)/distlearn release --check
 
 browser: $(STAMPS)/setup $(page)  ## drive the built book in headless Chromium
-	@$(BIN)/python -m pytest -m browser tests/browser
+	@$(BIN)/python -m pytest -m browser tests
 
 bench: $(STAMPS)/setup  ## speed, as ratios against peers and floors
 	@$(BIN)/python -m benchmarks

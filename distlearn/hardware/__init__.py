@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from distlearn.hardware.collectives import (
+    collective_bytes,
+    collective_messages,
+    collective_time,
+)
 from distlearn.hardware.devices import DeviceSpec, Rate, device, devices
 from distlearn.hardware.dtypes import dtype_name, itemsize
+from distlearn.hardware.link import Link, Network, TwoLevelNetwork
 from distlearn.hardware.roofline import Roofline, roofline
 from distlearn.hardware.work import Work, adam_step, gemm, layer_norm
 
 __all__ = [
     "DeviceSpec",
+    "Link",
+    "Network",
     "Rate",
     "Roofline",
+    "TwoLevelNetwork",
     "Work",
     "adam_step",
+    "collective_bytes",
+    "collective_messages",
+    "collective_time",
     "device",
     "devices",
     "dtype_name",

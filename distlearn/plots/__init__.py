@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from distlearn.plots.comparison import bubble, memory
+from distlearn.plots.difference import difference_svg
 from distlearn.plots.palette import KIND_NAMES, PALETTE
+from distlearn.plots.roofline import roofline, roofline_text
 from distlearn.plots.timeline import timeline
 from distlearn.plots.timeline_svg import describe, timeline_svg
 
-__all__ = ["KIND_NAMES", "PALETTE", "describe", "timeline", "timeline_svg"]
+__all__ = [
+    "KIND_NAMES",
+    "PALETTE",
+    "bubble",
+    "describe",
+    "difference_svg",
+    "memory",
+    "roofline",
+    "roofline_text",
+    "timeline",
+    "timeline_svg",
+]

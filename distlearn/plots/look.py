@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from distlearn.plots.palette import PALETTE, box_colour, ink
-
-CHUNKS = 8
-"""Shades kept apart; a rank's ninth chunk and those after it are drawn like the eighth."""
+from distlearn.plots.palette import CHUNKS, PALETTE, box_colour, ink
 
 
 def group_attributes(name: str, chunk: int = 0, *, text: bool = False) -> str:

@@ -67,12 +67,12 @@ def exponent(x: float) -> int:
 
 
 def power_of_ten(e: int) -> float:
-    """The double nearest to ``10**e``; a literal is exact where ``pow`` may not be."""
-    return float(f"1e{e}")
+    """The double nearest to ``10**e``, 0 or infinite at the ends; ``pow`` may miss it."""
+    return _POWERS[e]
 
 
 def ticks(span: float, most: float) -> list[float]:
-    """Round times from 0 to ``span``, spaced 1, 2 or 5 times a power of ten, ``most`` steps at most.
+    """Round times from 0 to ``span``, at most ``most`` steps of 1, 2 or 5 times a power of ten.
 
     Examples
     --------
@@ -84,3 +84,6 @@ def ticks(span: float, most: float) -> list[float]:
     step = next(factor * base for factor in (1, 2, 5, 10) if factor * base >= wanted)
     count = math.floor(span / step + 1e-7)
     return [k * step for k in range(count + 1)]
+
+
+_POWERS = {e: float(f"1e{e}") for e in range(-330, 331)}

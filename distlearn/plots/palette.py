@@ -29,6 +29,14 @@ KIND_NAMES: Mapping[str, str] = MappingProxyType(
 )
 
 _INKS = ("#ffffff", "#0b0f14")
+# How much of the kind's own colour is in a chunk's. The same for every v, so that a page with
+# several figures needs one rule; dark steps are such that dark ink always turns into white.
+_SHARES = {
+    "light": (1.0, 0.6, 0.36, 0.22, 0.13, 0.08, 0.05, 0.03),
+    "dark": (1.0, 0.46, 0.27, 0.12, 0.06, 0.03, 0.015, 0.0),
+}
+CHUNKS = len(_SHARES["light"])
+"""Shades kept apart; a rank's ninth chunk and those after it are drawn like the eighth."""
 
 
 def box_colour(kind: str, chunk: int = 0, mode: str = "light") -> str:
@@ -49,7 +57,7 @@ def box_colour(kind: str, chunk: int = 0, mode: str = "light") -> str:
     ('#1249a3', '#7192c8')
     """
     colours = PALETTE[mode]
-    share = 0.6**chunk  # of the kind's own colour; independent of v, so that a page has one rule
+    share = _SHARES[mode][min(chunk, CHUNKS - 1)]
     mixed = (
         round(share * strong + (1 - share) * behind)
         for strong, behind in zip(

@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from distlearn.hardware import DeviceSpec, Work, device, dtype_name
 from distlearn.hardware import roofline as limits
 from distlearn.hardware.devices import Unit
+from distlearn.plots.picture import Picture
 
 # Okabe and Ito's colours that keep 3:1 contrast on white, each with a marker and a dash of its own.
 _Style = tuple[str, str, str | tuple[int, tuple[float, ...]]]
@@ -52,7 +53,7 @@ def roofline(devices: DeviceSpec | str | Iterable[DeviceSpec | str],
     """
     specs, works = _read(devices), list(points)
     text = roofline_text(specs, works, dtype=dtype, unit=unit)
-    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
+    figure = Picture(8.0, 5.0)
     figure.set_label(text)
     axes = figure.add_subplot()
     axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity (FLOP per byte)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -42,15 +41,15 @@ def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = Non
     --------
     >>> from distlearn.pipeline import build, simulate
     >>> figure = timeline(simulate(build("1f1b", p=4, m=8)), unit="ms")
-    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_xlim()
-    ('', (0.0, 33.0))
+    >>> [axes.get_xlabel() for axes in figure.axes]
+    ['', 'time in ms']
     """
     p, span = timeline.schedule.p, timeline.makespan or 1.0
     rows = 0.28 * p + 0.35
     strips = 0.2 * p + 0.3 if memory else 0.0
-    figure = Picture(9.0, rows + strips + 0.75 + (0.3 if title else 0))
+    figure = Picture(8.0, rows + strips + 0.75 + (0.3 if title else 0))
     axes = _panels(figure, rows, strips)
-    _draw_boxes(axes[0], timeline, 7.6 * 72 / span)
+    _draw_boxes(axes[0], timeline, 6.6 * 72 / span)
     if memory:
         _draw_memory(axes[1], timeline)
     axes[0].set_xlim(0, span)
@@ -78,6 +77,7 @@ def _draw_boxes(ax: Axes, timeline: Timeline, points_per_unit: float) -> None:
                        facecolors=COLOURS["idle"], gid=f"idle rank {rank}")
     shortest = min((e.end - e.start for e in timeline.events if e.end > e.start), default=1.0)
     edge = 0.6 if shortest * points_per_unit > 4 else 0.2  # an edge must not hide a thin box
+    size, labelled = _label_size(timeline, points_per_unit)
     groups: dict[tuple[int, str, int], list[Event]] = {}
     for event in timeline.events:
         key = (event.rank, event.action.kind, chunks[event.action.stage])
@@ -87,23 +87,26 @@ def _draw_boxes(ax: Axes, timeline: Timeline, points_per_unit: float) -> None:
         ax.broken_barh([(e.start, e.end - e.start) for e in events], (rank - _HEIGHT / 2, _HEIGHT),
                        facecolors=fill, edgecolors=COLOURS["background"] if chunk == 0
                        else COLOURS[kind], linewidth=edge, gid=f"{kind} chunk {chunk} rank {rank}")
-        _write_numbers(ax, events, timeline, points_per_unit, ink(fill))
+        for event in events:
+            if (kind, event.action.stage) in labelled:
+                ax.text((event.start + event.end) / 2, rank, str(event.action.microbatch),
+                        ha="center", va="center_baseline", fontsize=size, color=ink(fill))
     _style(ax, p)
     for rank in range(p):
         idle = max(timeline.makespan - timeline.busy[rank], 0.0)
         _note(ax, rank, f"idle {idle:.4g}")
 
 
-def _write_numbers(ax: Axes, events: Iterable[Event], timeline: Timeline, points_per_unit: float,
-                   colour: str) -> None:
-    """Microbatch numbers, in the stages whose boxes have room for the longest of them."""
-    digits = len(str(timeline.schedule.m - 1))
-    for event in events:
-        size = ((event.end - event.start) * points_per_unit - 1.5) / (0.65 * digits)
-        if size >= 5:
-            ax.text((event.start + event.end) / 2, event.rank, str(event.action.microbatch),
-                    ha="center", va="center_baseline", fontsize=min(size, 9), color=colour,
-                    clip_on=True)
+def _label_size(timeline: Timeline, points_per_unit: float) -> tuple[float, set[tuple[str, int]]]:
+    """One font size for the numbers, and the (kind, stage) whose boxes have room for it."""
+    digits, size, labelled = len(str(timeline.schedule.m - 1)), 9.0, set()
+    for kind in kinds_of(timeline):
+        for stage, seconds in enumerate(timeline.costs.per_stage(kind, timeline.schedule.stages)):
+            fits = (seconds * points_per_unit - 1.5) / (0.65 * digits)
+            if fits >= 5.5:
+                labelled.add((kind, stage))
+                size = min(size, fits)
+    return size, labelled
 
 
 def _draw_memory(ax: Axes, timeline: Timeline) -> None:
@@ -121,7 +124,7 @@ def _draw_memory(ax: Axes, timeline: Timeline) -> None:
         ax.step(times, heights, where="post", color=COLOURS["memory"], linewidth=1)
         _note(ax, rank, f"peak {timeline.peak_activations[rank] / v:.4g}")
     _style(ax, p)
-    pieces = "" if v == 1 else f" ({v} pieces of one stage each)"
+    pieces = "" if v == 1 else f" of {v} pieces"
     ax.set_title(f"activations kept, in whole microbatches{pieces}", fontsize=9, loc="left")
 
 

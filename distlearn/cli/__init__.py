@@ -1,0 +1,19 @@
+"""The ``distlearn`` command: thin, every number comes from the library below it."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and exit with its code; the console entry point.
+
+    Exit codes: 0 done; 1 a check, grade or validation found something wrong; 2 bad usage or
+    input; 70 an error of distlearn itself; 130 interrupted; 141 the reader of a pipe went away.
+    """
+    try:
+        from distlearn.cli.app import app  # on use, so that Ctrl-C is quiet from the start
+
+        app(prog_name="distlearn")
+    except KeyboardInterrupt:
+        sys.exit(130)

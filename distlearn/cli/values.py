@@ -1,0 +1,85 @@
+"""Values of options: strict numbers, and options whose value may be left out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperCommand
+
+
+def count(text: str | int) -> int:
+    """A whole number >= 1, in plain digits; a default is a number already.
+
+    Examples
+    --------
+    >>> count("8")
+    8
+    """
+    if not re.fullmatch(r"[0-9]+", str(text)) or int(text) < 1:
+        raise typer.BadParameter(f"{text!r} is not a whole number >= 1")
+    return int(text)
+
+
+def times(text: str) -> float | tuple[float, ...]:
+    """One time >= 0, or one per stage, separated by commas.
+
+    Examples
+    --------
+    >>> times("1.5"), times("1,2,2,1")
+    (1.5, (1.0, 2.0, 2.0, 1.0))
+    """
+    numbers = []
+    for part in text.split(","):
+        try:
+            number = float(part) if "_" not in part else math.nan
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < 0:
+            raise typer.BadParameter(
+                f"{text!r} is not a time: a number >= 0, or one per stage separated by commas")
+        numbers.append(number)
+    return tuple(numbers) if "," in text else numbers[0]
+
+
+def seconds(text: str | float) -> float:
+    """A number of seconds > 0; a default is a number already.
+
+    Examples
+    --------
+    >>> seconds("0.5")
+    0.5
+    """
+    value = times(str(text))
+    if not isinstance(value, float) or value == 0:
+        raise typer.BadParameter(f"{text!r} is not a number of seconds > 0")
+    return value
+
+
+class OptionalValues(TyperCommand):
+    """A command in which ``--json`` alone means ``--json -``: the output goes to stdout.
+
+    What follows such an option is its FILE, unless it is another option or a word that can only
+    be the command's own argument (`words`).
+    """
+
+    options: ClassVar[Collection[str]] = ("--json", "--svg")
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Write the value ``-`` where it was left out, then parse as always."""
+        words = self.words()
+        complete: list[str] = []
+        for index, arg in enumerate(args):
+            complete.append(arg)
+            after = args[index + 1] if index + 1 < len(args) else "--"
+            if arg in self.options and after != "-" and (after.startswith("-") or after in words):
+                complete.append("-")
+        parsed: list[str] = super().parse_args(ctx, complete)
+        return parsed
+
+    def words(self) -> Collection[str]:
+        """Words that are never the name of an output file."""
+        return ()

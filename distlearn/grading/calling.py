@@ -1,0 +1,144 @@
+"""Call a learner's function once and say, as plain data, what happened.
+
+Used in the notebook (where the learner's code already is) and in the worker process (where all of
+it stays). Standard library only.
+"""
+
+from __future__ import annotations
+
+import io
+import linecache
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from types import CodeType, FunctionType, TracebackType
+from typing import Any
+
+from distlearn.grading.plain import encode
+
+PRINTED_KEPT = 400
+MESSAGE_KEPT = 300
+
+
+class _Tee(io.TextIOBase):
+    """Passes on what is printed and keeps its start."""
+
+    def __init__(self, target: Any) -> None:
+        self.target, self.kept = target, ""
+
+    def write(self, text: str) -> int:
+        if len(self.kept) < PRINTED_KEPT:
+            self.kept += text[: PRINTED_KEPT - len(self.kept)]
+        return int(self.target.write(text) or 0)
+
+    def flush(self) -> None:
+        self.target.flush()
+
+
+def call(
+    function: Any,
+    args: list[Any],
+    namespace: dict[str, Any],
+    label: Callable[[str], str] = str,
+) -> dict[str, Any]:
+    """Call ``function(*args)`` and describe the result; never raises.
+
+    Parameters
+    ----------
+    function : object
+        Whatever the learner's code calls by the question's name.
+    args : list
+        Plain data. The function may change it: give a fresh copy.
+    namespace : dict
+        Globals of the learner's code, by which its frames are known.
+    label : callable
+        Turns a frame's file name into words such as ``code cell 4``.
+
+    Returns
+    -------
+    dict
+        Fields of an `Outcome`; ``value`` is coded by `plain.encode`.
+    """
+    if not callable(function):
+        return {"kind": "not_callable", "message": type(function).__name__}
+    tee = _Tee(sys.stdout)
+    try:
+        with redirect_stdout(tee):
+            value = function(*args)
+            coded = encode(value)
+    except BaseException as error:  # SystemExit and KeyboardInterrupt are answers here
+        return {**describe(error, namespace, label), "printed": tee.kept}
+    return {"kind": "value", "value": coded, "printed": tee.kept}
+
+
+def describe(
+    error: BaseException, namespace: dict[str, Any], label: Callable[[str], str] = str,
+    *, calling: bool = True,
+) -> dict[str, Any]:
+    """The fields of an `Outcome` for an exception: kind, message, where in the learner's code."""
+    where, code, inside = _last_frame(error.__traceback__, namespace, label)
+    kinds: list[tuple[type[BaseException], str]] = [
+        (NotImplementedError, "stub"), (SystemExit, "exit"), (EOFError, "input"),
+        (MemoryError, "memory"), (RecursionError, "recursion"), (KeyboardInterrupt, "interrupted"),
+    ]
+    kind = next((name for cls, name in kinds if isinstance(error, cls)), "raised")
+    if kind == "raised" and calling and not inside and isinstance(error, TypeError):
+        kind = "arguments"
+    if isinstance(error, SyntaxError) and not calling:
+        kind = "syntax"
+    try:
+        text = str(error.msg if isinstance(error, SyntaxError) else error)
+    except BaseException:  # an exception whose __str__ raises
+        text = ""
+    name = type(error).__name__
+    message = f"{name}: {text}" if text else name
+    message = message.encode("utf-8", "replace").decode()[:MESSAGE_KEPT]
+    return {"kind": kind, "message": message, "where": where, "code": code}
+
+
+def _last_frame(
+    traceback: TracebackType | None, namespace: dict[str, Any], label: Callable[[str], str],
+) -> tuple[str, str, bool]:
+    """The last frame of the learner's own code: where, the line, and whether there is one."""
+    where, code, inside = "", "", False
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if frame.f_globals is namespace:
+            name = frame.f_code.co_filename
+            where = f"{label(name)}, line {traceback.tb_lineno}"
+            code = linecache.getline(name, traceback.tb_lineno).strip()[:120]
+            inside = True
+        traceback = traceback.tb_next
+    return where, code, inside
+
+
+def uses_library(function: Any, names: tuple[str, ...], namespace: dict[str, Any]) -> str | None:
+    """The first of distlearn's functions called ``names`` that ``function`` refers to, if any.
+
+    Follows the learner's own functions. It is meant for the honest learner who takes the shortcut,
+    not for one who hides it.
+    """
+    seen: set[str] = set()
+    todo = [function]
+    while todo:
+        current = todo.pop()
+        code = getattr(current, "__code__", None)
+        if not isinstance(current, FunctionType) or not isinstance(code, CodeType):
+            continue
+        for name in _names(code):
+            found = namespace.get(name)
+            home = str(getattr(found, "__module__", "") or getattr(found, "__name__", ""))
+            inside = home.startswith("distlearn.")
+            if name in names and (inside or found is None):
+                return name
+            if name not in seen and not inside:
+                seen.add(name)
+                todo.append(found)
+    return None
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)

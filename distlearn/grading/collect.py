@@ -1,0 +1,155 @@
+"""Find who handed in what, in whatever layout, and choose the file that counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from distlearn.grading.question import Question
+from distlearn.grading.slicing import Program
+from distlearn.grading.submission import SubmissionError, read
+
+MAX_FILES = 200
+MAX_DEPTH = 5
+_SKIPPED = ("__pycache__", "__MACOSX", "node_modules")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one learner handed in.
+
+    Attributes
+    ----------
+    student : str
+        Name of the folder, or of the file without its suffix; printable characters only.
+    files : tuple of Path
+        Candidates, in order of their names.
+    trouble : str
+        Why there is nothing to read, or "".
+    """
+
+    student: str
+    files: tuple[Path, ...]
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The file of an entry that counts for a set of questions.
+
+    Attributes
+    ----------
+    program : Program or None
+        None if no file can be graded.
+    notes : tuple of str
+        What was chosen, and what is wrong with the other files.
+    """
+
+    program: Program | None
+    notes: tuple[str, ...] = ()
+
+
+def entries(folder: Path) -> list[Entry]:
+    """One entry a learner: each folder in ``folder`` and each file directly in it, by name.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError
+        If ``folder`` is not a folder.
+    """
+    if not folder.exists():
+        raise FileNotFoundError(f"submissions folder {folder} does not exist")
+    if not folder.is_dir():
+        raise NotADirectoryError(f"submissions folder {folder} is not a folder")
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name in _SKIPPED:
+            continue
+        is_folder = path.is_dir() and not path.is_symlink()
+        found.setdefault(path.name if is_folder else path.stem, []).append(path)
+    taken: set[str] = set()
+    result = []
+    for name, paths in found.items():
+        student = _printable(name)
+        while student in taken:
+            student += "_"
+        taken.add(student)
+        result.append(entry(student, paths))
+    return result
+
+
+def entry(student: str, paths: Sequence[Path]) -> Entry:
+    """The entry of one learner from files and folders."""
+    files: list[Path] = []
+    trouble = ""
+    for path in paths:
+        if path.is_symlink() and path.is_dir():
+            trouble = f"`{_printable(path.name)}` is a symbolic link, which is not followed."
+        elif path.is_dir():
+            files += _walk(path, 0)
+        else:
+            files.append(path)
+    if len(files) > MAX_FILES:
+        trouble = f"More than {MAX_FILES} files were handed in; the first {MAX_FILES} are read."
+        files = files[:MAX_FILES]
+    if not files and not trouble:
+        trouble = "Nothing was handed in: the folder is empty."
+    return Entry(student, tuple(files), trouble)
+
+
+def choose(entry: Entry, questions: Sequence[Question]) -> Choice:
+    """The file that answers most of the questions.
+
+    Of two that answer equally many, a notebook goes before a Python file, and then the name that
+    comes last in the alphabet (``answers_v2`` before ``answers_v1``).
+    """
+    notes = [entry.trouble] if entry.trouble else []
+    ranked: list[tuple[tuple[int, int, bool, str], Program]] = []
+    for path in entry.files:
+        name = _printable(path.name)
+        try:
+            submission = read(path)
+        except SubmissionError as error:
+            notes.append(f"`{name}` {error}.")
+            continue
+        program = Program(submission)
+        written = sum(program.written(question.function) for question in questions)
+        present = sum(question.function in program.defined for question in questions)
+        ranked.append(((written, present, submission.notebook, str(path)), program))
+    if not ranked:
+        return Choice(None, tuple(notes))
+    ranked.sort(key=lambda pair: pair[0], reverse=True)
+    best = ranked[0][1]
+    rivals = [program for (written, *_), program in ranked[1:] if written]
+    if rivals:
+        others = ", ".join(f"`{_printable(x.submission.path.name)}`" for x in rivals[:4])
+        notes.insert(0, f"Several files have answers: `{_printable(best.submission.path.name)}` "
+                        f"counted, {others} did not.")
+    elif len(entry.files) == 1 or ranked[0][0][0]:
+        notes = notes if len(entry.files) == 1 or not ranked[0][0][0] else notes[:3]
+    return Choice(best, tuple(notes))
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    if depth >= MAX_DEPTH:
+        return
+    try:
+        children = sorted(folder.iterdir())
+    except OSError:
+        return
+    for path in children:
+        if path.name.startswith(".") or path.name in _SKIPPED:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _walk(path, depth + 1)
+        else:
+            yield path
+
+
+def _printable(name: str) -> str:
+    """A file name as text that can be written anywhere: no control characters, valid Unicode."""
+    clean = name.encode("utf-8", "replace").decode()
+    clean = "".join(c if c.isprintable() else "_" for c in clean).strip()
+    return re.sub(r"[`|<>]", "_", clean)[:120] or "_"

@@ -1,0 +1,168 @@
+"""How a verdict looks: as text for terminals and feedback files, as HTML for notebooks."""
+
+from __future__ import annotations
+
+import textwrap
+from html import escape
+
+from distlearn.grading.answer import first_difference
+from distlearn.grading.judge import CaseResult, QuestionResult, short
+
+WIDTH = 96
+MAX_LINES = 14
+
+
+def text(result: QuestionResult, *, graded: bool = True) -> str:
+    """The verdict in at most 14 lines of at most 96 characters, without colour.
+
+    Parameters
+    ----------
+    result : QuestionResult
+    graded : bool
+        Whether it decides about points, or is a learner's look at the visible cases.
+    """
+    question = result.question
+    head = f"{question.id}: {'PASS' if result.ok else 'FAIL'}"
+    if result.cases:
+        visible = "" if graded else "visible "
+        head += f", {result.passed} of {len(result.cases)} {visible}cases pass"
+    elif not result.ok:
+        head += f" ({result.status})"
+    lines = [f"{head}; {result.points} of {question.points} points" if graded else head]
+    if result.ok:
+        return "\n".join([*lines, *_wrap("note", " ".join(result.notes), 2)])
+    if result.cases and len(result.cases) <= 5:
+        lines += [f"  {_mark(case):7} {_cut(case.call, WIDTH - 10)}" for case in result.cases]
+    case = result.shown
+    if case is not None:
+        lines += _wrap("call", case.call, 3)
+    if case is not None and case.comparable:
+        lines += _values(case)
+    else:
+        if result.reason:
+            lines += _wrap("got" if case else "why", result.reason, 3)
+        if case is not None:
+            lines += _wrap("wanted", short(case.wanted, 2 * WIDTH), 1)
+    lines += _wrap("hint", result.hint, 3)
+    lines += _wrap("note", " ".join(result.notes), 2)
+    return "\n".join(lines[:MAX_LINES])
+
+
+def html(result: QuestionResult, *, graded: bool = True) -> str:
+    """The verdict as one HTML card that follows the notebook's light or dark theme."""
+    from distlearn.plots.difference import difference_svg  # matplotlib comes with the package
+
+    question, case = result.question, result.shown
+    state = "ok" if result.ok else "no"
+    visible = "" if graded else "visible "
+    count = [f"{result.passed} of {len(result.cases)} {visible}cases pass"] if result.cases else []
+    count += [f"{result.points} of {question.points} points"] if graded else []
+    parts = [
+        f'<div class="dlc dlc-{state}" role="status"><style>{_STYLE}</style>',
+        (f'<p class="dlc-h"><b>{"✔ Passes" if result.ok else "✘ Not yet"}</b> '
+         f"<code>{escape(question.id)}</code> <span>{' · '.join(count)}</span></p>"),
+    ]
+    if result.cases and len(result.cases) <= 8:
+        items = "".join(
+            f'<li><span class="dlc-{_mark(c).strip()}">{_symbol(c)}</span> '
+            f"<code>{escape(_cut(c.call, 200))}</code></li>" for c in result.cases)
+        parts.append(f'<ul aria-label="cases">{items}</ul>')
+    if not result.ok:
+        rows = []
+        if case is not None:
+            rows.append(("call", f"<code>{escape(case.call)}</code>"))
+        if case is not None and case.comparable:
+            rows.append(("got", f"<code>{escape(_window(case, got=True))}</code>"))
+            rows.append(("wanted", f"<code>{escape(_window(case, got=False))}</code>"))
+        else:
+            if result.reason:
+                rows.append(("got" if case else "why", _prose(result.reason)))
+            if case is not None:
+                rows.append(("wanted", f"<code>{escape(short(case.wanted, 200))}</code>"))
+        if result.hint:
+            rows.append(("hint", _prose(result.hint)))
+        body = "".join(f'<tr><th scope="row">{name}</th><td>{cell}</td></tr>'
+                       for name, cell in rows)
+        parts.append(f"<table>{body}</table>")
+        if case is not None and case.comparable:
+            parts.append(difference_svg(case.got, case.wanted))
+    parts += [f'<p class="dlc-n">{_prose(note)}</p>' for note in result.notes]
+    return "".join([*parts, "</div>"])
+
+
+def _mark(case: CaseResult) -> str:
+    return "pass" if case.ok else "not run" if case.ok is None else "FAIL"
+
+
+def _symbol(case: CaseResult) -> str:
+    return "✔ pass" if case.ok else "… not run" if case.ok is None else "✘ FAIL"
+
+
+def _prose(sentence: str) -> str:
+    """Escape a sentence; what stands between backquotes becomes code."""
+    pieces = escape(sentence, quote=False).split("`")
+    if len(pieces) % 2 == 0:
+        return escape(sentence, quote=False)
+    return "".join(f"<code>{x}</code>" if k % 2 else x for k, x in enumerate(pieces))
+
+
+def _values(case: CaseResult) -> list[str]:
+    """Got over wanted, aligned; for lists a window around the first difference, marked."""
+    if not isinstance(case.wanted, list):
+        return [f"  got     {short(case.got, WIDTH)}", f"  wanted  {short(case.wanted, WIDTH)}"]
+    got, wanted = [str(x) for x in case.got], [str(x) for x in case.wanted]
+    k = first_difference(got, wanted)
+    start = max(0, k - 4)
+    columns = range(start, min(max(len(got), len(wanted)), start + 9))
+    widths = [max(len(row[c]) if c < len(row) else 1 for row in (got, wanted)) for c in columns]
+
+    def line(row: list[str]) -> str:
+        cells = [_cut(row[c], 10) if c < len(row) else "-" for c in columns]
+        body = " ".join(cell.ljust(min(w, 10)) for cell, w in zip(cells, widths, strict=True))
+        after = " …" if columns and columns[-1] + 1 < len(row) else ""
+        return ("… " if start else "") + body.rstrip() + after
+
+    at = 2 * bool(start) + sum(min(w, 10) + 1 for w in widths[: k - start])
+    if not columns:
+        return ["  got     []", "  wanted  []"]
+    return [f"  got     {line(got) if got else '[] (empty)'}",
+            f"  wanted  {line(wanted) if wanted else '[] (empty)'}",
+            f"  {'':8}{' ' * at}^ first difference, at index {k}"]
+
+
+def _window(case: CaseResult, got: bool) -> str:
+    value = case.got if got else case.wanted
+    return short(value, 160)
+
+
+def _wrap(name: str, sentence: str, limit: int) -> list[str]:
+    if not sentence:
+        return []
+    lines = textwrap.wrap(sentence, WIDTH - 10, max_lines=limit, placeholder=" …",
+                          break_on_hyphens=False)
+    return [f"  {name if k == 0 else '':8}{line}" for k, line in enumerate(lines)]
+
+
+def _cut(value: str, width: int) -> str:
+    return value if len(value) <= width else value[: width - 2] + " …"
+
+
+_STYLE = (
+    ".dlc{border:1px solid var(--jp-border-color1,#bdbdbd);border-left-width:5px;border-radius:4px;"
+    "padding:.5em .9em;margin:.3em 0;max-width:56em;font-size:14px;line-height:1.45;"
+    "color:var(--jp-content-font-color1,inherit);background:var(--jp-layout-color1,transparent)}"
+    ".dlc-ok{border-left-color:#009e73}.dlc-no{border-left-color:#d55e00}"
+    ".dlc p{margin:.15em 0}.dlc .dlc-h span{opacity:.8;margin-left:.6em}"
+    ".dlc ul{list-style:none;margin:.35em 0!important;padding:0!important}"
+    ".dlc li{margin:.1em 0;display:flex;gap:.6em}"
+    ".dlc li span{flex:0 0 4.5em;font-weight:600}.dlc .dlc-pass{font-weight:400}"
+    ".dlc li code{white-space:nowrap!important;overflow:hidden;text-overflow:ellipsis;min-width:0}"
+    ".dlc table{border:0;border-collapse:collapse;margin:.3em 0;width:auto;"
+    "font-size:inherit}"
+    ".dlc tr,.dlc th,.dlc td{background:none!important;border:0;text-align:left!important;"
+    "vertical-align:top;padding:.15em .8em .15em 0;white-space:normal;"
+    "color:inherit;font-size:inherit}"
+    ".dlc code{background:var(--jp-layout-color2,rgba(127,127,127,.15));color:inherit;"
+    "padding:0 .25em;border-radius:3px;overflow-wrap:anywhere}"
+    ".dlc svg{max-width:100%;height:auto;display:block;margin:.4em 0}.dlc .dlc-n{opacity:.85}"
+)

@@ -1,0 +1,132 @@
+"""Why a call gave no value that can be compared: in plain words, with what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from distlearn.grading.outcome import Outcome
+from distlearn.grading.question import Question, questions
+
+
+class Reason(NamedTuple):
+    """A short status for the class summary, a sentence, and a hint or ""."""
+
+    status: str
+    text: str
+    hint: str
+
+
+def explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: str) -> Reason:
+    """The reason for an outcome that is not a value of the right type.
+
+    Parameters
+    ----------
+    question : Question
+    outcome : Outcome
+    defined : sequence of str
+        Names that the learner's code defines.
+    kind : str
+        "notebook" or "file": how to call what the learner wrote.
+    """
+    if outcome.kind == "value":
+        return Reason("wrong type", question.answer.misfit(outcome.value), _printed(outcome))
+    if outcome.kind in ("stub", "missing", "not_callable", "arguments", "library"):
+        return _about_the_function(question, outcome, defined, kind)
+    at = f"{outcome.where}: " if outcome.where else ""
+    code = f" in `{outcome.code}`" if outcome.code else ""
+    table = {
+        "syntax": Reason(
+            "syntax error", f"{at}{outcome.message}{code}.",
+            "Run this cell in the notebook: Python marks the place."
+            if kind == "notebook" else "Run the file with Python: it marks the place."),
+        "exit": Reason(
+            "stopped Python", f"{at}{_exit(outcome)}",
+            "A function hands back its result with `return`; take out exit() and the like."),
+        "input": Reason(
+            "asks for input",
+            f"{at}it waits for keyboard input{code}, and nobody is there to type.",
+            "Take out input(): the question passes the values as arguments."),
+        "time": Reason(
+            "time limit", f"It took longer than {outcome.message} and was stopped.",
+            "Does every loop end? Does its variable change?"),
+        "memory": Reason(
+            "memory limit", f"{at}it ran out of memory{code}.", "Does a list grow without end?"),
+        "recursion": Reason(
+            "exception", f"{at}it calls itself without end{code}.",
+            "A function that calls itself needs a case in which it does not."),
+        "interrupted": Reason(
+            "interrupted", f"{at}you interrupted it{code}.", "Does every loop end?"),
+        "silent": Reason(
+            "no result", f"No result came back: {outcome.message}.",
+            "The code closed or flooded what the grader listens to."),
+    }
+    if outcome.kind in table:
+        return table[outcome.kind]
+    return Reason("exception", f"{at}{outcome.message}{code}.", _exception_hint(outcome.message))
+
+
+def _about_the_function(question: Question, outcome: Outcome, defined: Sequence[str], kind: str,
+                        ) -> Reason:
+    name = question.function
+    if outcome.kind == "stub":
+        return Reason(
+            "not written yet", f"`{name}` is not written yet.",
+            f"Replace `raise NotImplementedError` in `def {question.signature}` by your code.")
+    if outcome.kind == "missing":
+        return Reason(
+            "missing", f"{question.id} needs a function `{name}`; {_instead(name, defined, kind)}.",
+            f"Has its cell been run? It begins with `def {question.signature}:`."
+            if kind == "notebook" else f"It begins with `def {question.signature}:`.")
+    if outcome.kind == "not_callable":
+        return Reason(
+            "missing", f"{question.id} needs a function `{name}`; in your {kind} it is a value of "
+            f"type {outcome.message}.",
+            f"Write `def {question.signature}:`, and use another name for the value.")
+    if outcome.kind == "arguments":
+        return Reason(
+            "exception", f"`{name}` cannot be called like this: {outcome.message}.",
+            f"The question calls `{question.signature}`: give it these parameters.")
+    return Reason(
+        "library call", f"`{name}` calls distlearn's own `{outcome.message}`.",
+        "That is the answer already: write this one yourself, and use the library to compare.")
+
+
+def _printed(outcome: Outcome) -> str:
+    if outcome.value is not None or not outcome.printed.strip():
+        return ""
+    shown = " ".join(outcome.printed.split())[:60]
+    return f"It printed {shown!r}: print only shows a value, `return` hands it back."
+
+
+def _instead(name: str, defined: Sequence[str], kind: str) -> str:
+    answers = {question.function for question in questions()}
+    others = [x for x in defined if x not in answers]
+    near = get_close_matches(name, others, n=1, cutoff=0.5)
+    near = near or [x for x in others if len(x) > 3 and (x in name or name in x)][:1]
+    if near:
+        return f"your {kind} defines `{near[0]}`"
+    if others:
+        shown = ", ".join(f"`{x}`" for x in others[:4])
+        return f"your {kind} defines {shown}{', …' if len(others) > 4 else ''}"
+    return f"your {kind} defines no function for it"
+
+
+def _exit(outcome: Outcome) -> str:
+    if outcome.message.startswith("SIG"):
+        return f"the Python process was killed ({outcome.message})."
+    return f"it ends the whole Python process ({outcome.message.replace(': ', ' ')})."
+
+
+def _exception_hint(message: str) -> str:
+    hints = {
+        "ZeroDivisionError": "Which denominator can be 0 for these arguments?",
+        "IndexError": "Lists count from 0 and end at len - 1.",
+        "NameError": "Is the name spelt right, and defined in this cell or in one above?",
+        "UnboundLocalError": "The variable is read before this function gives it a value.",
+        "ModuleNotFoundError": "The question needs the standard library, numpy and distlearn only.",
+        "KeyError": "The dictionary has no such key: look at the keys it has.",
+        "AttributeError": "Look at the type of the value before the point.",
+    }
+    return hints.get(message.split(":")[0], "")

@@ -1,0 +1,1 @@
+"""The exercise sets: one module each, with the questions and their visible cases."""

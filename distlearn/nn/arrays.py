@@ -1,0 +1,112 @@
+"""Array types, 16-bit arithmetic and cache-sized pieces: what every layer is computed with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Array = NDArray[Any]
+Params = Mapping[str, Array]
+"""Parameter arrays by full name, such as ``h.0.fc.weight``."""
+Grads = dict[str, Array]
+"""Gradients by the name of their parameter."""
+
+bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+float16: np.dtype[Any] = np.dtype(np.float16)
+
+# 32,768 float32 values are 128 KiB: a handful of temporaries of that size stay in a core's cache.
+PIECE = 32_768
+
+
+def wide(x: Array) -> Array:
+    """The array to compute with: 16-bit values in float32, all others as they are.
+
+    Tensor cores do the same: 16-bit operands, sums in float32, one rounding at the end.
+
+    Examples
+    --------
+    >>> wide(np.ones(2, np.float16)).dtype, wide(np.ones(2)).dtype
+    (dtype('float32'), dtype('float64'))
+    """
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def narrow(x: Array, dtype: DTypeLike) -> Array:
+    """Round to ``dtype`` (to nearest, ties to even); the same array if it has that type already.
+
+    A finite value beyond the range of ``dtype`` becomes infinite, without a warning: that is the
+    overflow which loss scaling looks for.
+    """
+    if x.dtype == dtype:
+        return x
+    with np.errstate(over="ignore", invalid="ignore"):
+        return x.astype(dtype)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """``a @ b`` with 16-bit operands summed in float32; the result is float32 or wider.
+
+    numpy's own 16-bit matmul rounds at every step and uses no BLAS.
+    """
+    product: Array = np.matmul(wide(a), wide(b))
+    return product
+
+
+def pieces(rows: int, width: int) -> Iterator[slice]:
+    """Cut ``rows`` rows of ``width`` values into runs that fit in cache.
+
+    Examples
+    --------
+    >>> [(s.start, s.stop) for s in pieces(10, PIECE // 4)]
+    [(0, 4), (4, 8), (8, 10)]
+    """
+    step = max(1, PIECE // max(1, width))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def pointwise(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Apply a function of single values to arrays of one shape, piece by piece.
+
+    A formula of ten numpy calls would read and write main memory ten times; a piece stays in
+    cache. 16-bit values are computed in float32 and rounded once.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one piece of each array, of equal length, and returns one piece.
+    *arrays : array
+        Of one shape; the result has the shape and type of the first.
+    """
+    first = arrays[0]
+    flat = [x.reshape(-1) for x in arrays]
+    out = np.empty(first.size, first.dtype)
+    for part in pieces(first.size, 1):
+        out[part] = narrow(function(*(wide(x[part]) for x in flat)), first.dtype)
+    return out.reshape(first.shape)
+
+
+def rows_of(x: Array) -> Array:
+    """``x`` as a matrix: all axes but the last joined."""
+    return x.reshape(-1, x.shape[-1])
+
+
+def add_gradients(total: Grads, more: Params) -> None:
+    """Add gradients, by name, into ``total``; a name that is new there keeps its array.
+
+    Examples
+    --------
+    >>> total = {"a": np.ones(1)}
+    >>> add_gradients(total, {"a": np.ones(1), "b": np.ones(1)})
+    >>> total
+    {'a': array([2.]), 'b': array([1.])}
+    """
+    for name, gradient in more.items():
+        if name in total:
+            total[name] = narrow(wide(total[name]) + wide(gradient), total[name].dtype)
+        else:
+            total[name] = gradient

@@ -1,0 +1,11 @@
+"""Interactive views with two faces: ipywidgets in JupyterLab, HTML with its own script in the book.
+
+`PipelineExplorer` is one of them; `Face` is what they share.
+"""
+
+from __future__ import annotations
+
+from distlearn.widgets.face import Face
+from distlearn.widgets.pipeline_explorer import PipelineExplorer
+
+__all__ = ["Face", "PipelineExplorer"]

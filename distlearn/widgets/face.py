@@ -1,0 +1,96 @@
+"""The two faces of an interactive view: live in JupyterLab, and alone on a page of the book.
+
+A view derives from `Face`: its children are the live face (ipywidgets, Python computes), and
+`Face.static_html` is the other one (HTML with its own script, which needs no kernel, no request
+and no other script on the page). A notebook stores both and each reader shows the one it can.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any, ClassVar
+
+import ipywidgets
+
+from distlearn.plots.look import STYLE, variables
+
+
+class Face(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """Base of the views: shows the live face where there is a kernel, `static_html` elsewhere.
+
+    Subclasses set `label`, `scripts` and `mount`, and write `static_body` and `static_data`.
+    """
+
+    label: ClassVar[str]
+    """Name of the view for screen readers."""
+    scripts: ClassVar[Sequence[str]]
+    """Files in ``distlearn/widgets/js``, in the order in which they need each other."""
+    mount: ClassVar[str]
+    """The JavaScript function that brings the static face to life: ``mount(root, data)``."""
+
+    _numbers: ClassVar[itertools.count[int]] = itertools.count(1)
+
+    def static_body(self, ident: str) -> str:
+        """HTML of the first state, which is what a reader without JavaScript sees.
+
+        Parameters
+        ----------
+        ident : str
+            Prefix for ids, different for each face on a page.
+        """
+        raise NotImplementedError
+
+    def static_data(self) -> Any:
+        """What the script needs, as JSON."""
+        raise NotImplementedError
+
+    def static_html(self) -> str:
+        """The face for a page without a kernel, all within one root element.
+
+        The n-th call in a process gets the id ``dl-n``, so that pages are reproducible.
+        """
+        ident = f"dl-{next(self._numbers)}"
+        # "<" would end the script element early if it stood before "/script"
+        data = json.dumps(self.static_data(), separators=(",", ":")).replace("<", "\\u003c")
+        code = "\n".join(asset(f"js/{name}") for name in self.scripts)
+        return (
+            f'<div class="dl-face" id="{ident}" role="group" aria-label="{escape(self.label)}">\n'
+            f"<style>{face_style()}</style>\n{self.static_body(ident)}\n"
+            "<noscript><p>The controls need JavaScript; what is shown is the first setting."
+            "</p></noscript>\n"
+            f'<script type="application/json">{data}</script>\n'
+            f'<script>(function () {{\n"use strict";\n{code}\n'
+            # currentScript is null where a front end inserts the HTML and then runs its scripts
+            'var script = document.currentScript;\nvar root = script ? script.parentNode : '
+            f'document.getElementById("{ident}");\n'
+            "var data = root.querySelector('script[type=\"application/json\"]').textContent;\n"
+            f"{self.mount}(root, JSON.parse(data));\n}})();</script>\n</div>"
+        )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs) or {}
+        bundle["text/html"] = self.static_html()
+        return bundle
+
+
+def asset(name: str) -> str:
+    """Text of a style sheet or script of this package."""
+    return files("distlearn.widgets").joinpath(name).read_text(encoding="utf-8")
+
+
+def without_style(svg: str) -> str:
+    """An SVG figure for use inside a face, which has the figures' style sheet already."""
+    return svg.replace(f"<style>{STYLE}</style>\n", "")
+
+
+def face_style() -> str:
+    """The style sheet of all views and of the SVG figures in them, light and dark."""
+    return (
+        f"{STYLE}\n.dl-face{{{variables('light')};color-scheme:light}}"
+        'html[data-theme="dark"] .dl-face,body[data-jp-theme-light="false"] .dl-face'
+        f"{{{variables('dark')};color-scheme:dark}}\n" + asset("face.css")
+    )

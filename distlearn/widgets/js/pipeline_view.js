@@ -1,0 +1,128 @@
+// What the explorer says about one setting: the twin of distlearn/widgets/pipeline_view.py.
+// data: as PipelineExplorer.static_data made it. setting: {schedule, p, m, v, F, B, W, comm}.
+
+// The closed formulas of distlearn.pipeline.bubble_time, in the times of one stage.
+var bubbleTime = {
+  "gpipe": function (s, c) { return (s.p - 1) * (c.F + c.B); },
+  "1f1b": function (s, c) { return (s.p - 1) * (c.F + c.B); },
+  "pipedream": function (s, c) { return (s.p - 1) * (c.F + c.B); },
+  "interleaved_1f1b": function (s, c) { return (s.p - 1) * (c.F + c.B); },
+  "zb_h1": function (s, c) {
+    if (c.W > Math.min(c.F, c.I)) {
+      throw new Error("zb_h1's bubble formula needs W <= F and W <= I; got F=" +
+        pythonFloat(c.F) + " I=" + pythonFloat(c.I) + " W=" + pythonFloat(c.W));
+    }
+    return (s.p - 1) * (c.F + c.I) - (Math.min(s.m, s.p) - 1) * c.W;
+  }
+};
+
+function scheduleOf(data, s) {
+  var found = data.catalogue.orders[s.schedule][s.v][s.p][s.m];
+  if (typeof found === "number") { throw new Error(data.catalogue.errors[found]); }
+  var placement = data.catalogue.placements[s.schedule][s.v][s.p];
+  var stages = stagesOfRanks(placement, s.p);
+  return {
+    name: s.schedule, p: s.p, m: s.m, v: s.v, placement: placement,
+    ranks: found.map(function (index, rank) {
+      return decodeOrder(data.catalogue.strings[index], stages[rank]);
+    })
+  };
+}
+
+// The times of one stage. W is null for schedules that do not split the backward.
+function costsOf(s) {
+  var F = s.F / s.v, B = s.B / s.v;
+  if (s.W === null) { return { F: F, B: B, I: B / 2, W: B / 2, comm: s.comm }; }
+  var W = s.W / s.v;
+  if (B - W < 0) {
+    throw new Error("I = B - W must be >= 0; got B=" + pythonFloat(B) + " W=" + pythonFloat(W));
+  }
+  return { F: F, B: B, I: B - W, W: W, comm: s.comm };
+}
+
+function timelineOf(data, setting) {
+  return simulate(scheduleOf(data, setting), costsOf(setting));
+}
+
+function lookAt(data, setting, options) {
+  var timeline;
+  try {
+    timeline = timelineOf(data, setting);
+  } catch (error) {
+    return { message: error.message, status: error.message };
+  }
+  return {
+    message: "",
+    timeline: timeline,
+    picture: timelineSvg(timeline, data.look, options),
+    numbers: numbersOf(timeline) + comparison(data, setting, timeline),
+    call: callOf(setting),
+    command: commandOf(setting),
+    status: describe(timeline)
+  };
+}
+
+function numbersOf(t) {
+  var v = t.schedule.v;
+  var peaks = t.peakActivations.map(function (peak) { return number(peak / v); });
+  return "<dl>" + [
+    ["makespan", number(t.makespan, 6), "ideal " + number(t.ideal, 6) + ": the mean work of a rank"],
+    ["bubble / makespan", percent(t.bubbleFraction),
+      "idle share; " + percent(t.spanBubbleFraction) + " of the longest rank's span"],
+    ["bubble / ideal", percent(t.bubbleOverIdeal),
+      "idle over work, as in Megatron-LM; " + percent(t.spanBubbleOverIdeal) + " within that span"],
+    ["peak activations", number(Math.max.apply(null, t.peakActivations) / v),
+      "whole microbatches; from rank 0 on: " + peaks.join(", ")]
+  ].map(function (row) {
+    return "<div><dt>" + row[0] + '</dt><dd class="dl-value">' + row[1] + "</dd><dd>" + row[2] +
+      "</dd></div>";
+  }).join("") + "</dl>";
+}
+
+function comparison(data, s, timeline) {
+  var formula = data.formulas[s.schedule], verdict;
+  if (formula === undefined) { return ""; }
+  var simulated = number(Math.max(timeline.makespan - timeline.ideal, 0));
+  try {
+    if (s.comm) { throw new Error("the formula needs comm=0; got comm=" + pythonFloat(s.comm)); }
+    verdict = "gives " + number(bubbleTime[s.schedule](s, timeline.costs));
+  } catch (error) {
+    verdict = "does not apply: " + escapeQuotes(error.message);
+  }
+  var other = formula === data.formulas["1f1b"] ? "" : " 1F1B with free transfers would idle " +
+    data.formulas["1f1b"] + " = " + number((s.p - 1) * (s.F + s.B)) + ".";
+  return "<p>Idle time of a rank: " + simulated + " on average in this simulation; " +
+    "the closed formula " + escapeQuotes(formula) + " " + verdict + "." + other + "</p>";
+}
+
+function escapeQuotes(text) {
+  return escapeText(text).replace(/"/g, "&quot;").replace(/'/g, "&#x27;");
+}
+
+function ordersOf(timeline) {
+  return timeline.rows.map(function (row, rank) {
+    return "<p><b>rank " + rank + "</b> " + row.map(function (e) {
+      return e.kind + e.stage + "." + e.microbatch + " (" + number(e.start) + " to " + number(e.end) +
+        ")";
+    }).join(", ") + "</p>";
+  }).join("");
+}
+
+function callOf(s) {
+  var share = s.v > 1 ? "/" + s.v : "";
+  var times = ["F", "B", "W"].filter(function (name) { return s[name] !== null; })
+    .map(function (name) { return name + "=" + number(s[name], 12) + share; });
+  if (s.comm) { times.push("comm=" + number(s.comm, 12)); }
+  return 'simulate(build("' + s.schedule + '", p=' + s.p + ", m=" + s.m +
+    (s.v > 1 ? ", v=" + s.v : "") + "), Costs(" + times.join(", ") + "))";
+}
+
+function commandOf(s) {
+  var words = ["distlearn schedule " + s.schedule + " -p " + s.p + " -m " + s.m];
+  if (s.v > 1) { words.push("-v " + s.v); }
+  ["F", "B", "W"].forEach(function (name) {
+    if (s[name] !== null) { words.push("-" + name + " " + number(s[name] / s.v, 12)); }
+  });
+  if (s.comm) { words.push("--comm " + number(s.comm, 12)); }
+  return words.join(" ");
+}

@@ -1,0 +1,102 @@
+"""Hidden cases: the reference solutions pass them, every typical wrong answer fails them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from distlearn.grading import questions
+from distlearn.grading.judge import QuestionResult
+from distlearn.grading.notebook import evaluate
+from distlearn.grading.question import Question
+from tests.exercises.material import hidden, mutants
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
+QUESTIONS = {question.id: question for question in questions()}
+HIDDEN = hidden()
+MUTANTS = mutants()
+
+
+def verdict(question: Question, source: str, *, visible: bool = False) -> QuestionResult:
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(source, "answer.py", "exec"), namespace)
+    asked = question if visible else replace(question, cases=tuple(HIDDEN[question.id]))
+    with contextlib.redirect_stdout(io.StringIO()):
+        return evaluate(asked, namespace)
+
+
+def solution(question: Question) -> str:
+    for path in SOLUTIONS.glob("*.ipynb"):
+        for cell in json.loads(path.read_text())["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "code" and f"def {question.function}(" in source:
+                return source
+    raise AssertionError(f"no solution of {question.id}")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_reference_solution_passes_visible_and_hidden_cases(name: str) -> None:
+    source = solution(QUESTIONS[name])
+    for visible in (True, False):
+        result = verdict(QUESTIONS[name], source, visible=visible)
+        assert result.ok, result
+
+
+@pytest.mark.parametrize(
+    ("name", "mistake"), [(name, mistake) for name in MUTANTS for mistake in MUTANTS[name]])
+def test_hidden_cases_catch(name: str, mistake: str) -> None:
+    result = verdict(QUESTIONS[name], MUTANTS[name][mistake])
+    assert not result.ok
+    assert result.shown is not None
+    assert result.hint or result.reason or result.shown.comparable
+
+
+def test_every_question_has_hidden_cases_and_mutants() -> None:
+    assert set(HIDDEN) == set(QUESTIONS) == set(MUTANTS)
+    for name, question in QUESTIONS.items():
+        assert len(HIDDEN[name]) >= 8
+        assert len(MUTANTS[name]) >= 10
+        new = [case for case in HIDDEN[name] if case.args not in [c.args for c in question.cases]]
+        assert len(new) >= 8, "hidden cases must not just repeat the visible ones"
+
+
+def test_hidden_cases_are_the_same_every_time() -> None:
+    assert hidden() == HIDDEN
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_known_mistakes_differ_from_the_truth_somewhere_visible(name: str) -> None:
+    question = QUESTIONS[name]
+    for mistake in question.mistakes:
+        values = []
+        for case in question.cases:
+            try:
+                values.append((mistake.wrong(*case.args), case.wanted))
+            except (ArithmeticError, IndexError):
+                continue
+        assert any(got != wanted for got, wanted in values), mistake.hint
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_hint_of_a_known_mistake_is_given_for_that_mistake(name: str) -> None:
+    """An answer that computes a known wrong formula gets its hint, not that of another one."""
+    question = QUESTIONS[name]
+    for mistake in question.mistakes:
+        namespace = {"__name__": "__main__", question.function: mistake.wrong}
+        result = evaluate(question, namespace)
+        assert not result.ok
+        same = [other.hint for other in question.mistakes
+                if all(_value(other, c.args) == _value(mistake, c.args) for c in question.cases)]
+        assert result.hint in same, (mistake.hint, result.hint)
+
+
+def _value(mistake, args):  # type: ignore[no-untyped-def]
+    try:
+        return mistake.wrong(*args)
+    except (ArithmeticError, IndexError):
+        return None

@@ -1,0 +1,65 @@
+"""``pytest --submission PATH``, run as people run it: in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.grading.answers import cells, notebook
+
+ROOT = Path(__file__).parents[2]
+
+
+def pytest_run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False,
+                          env=environment)
+
+
+def test_one_item_per_question_and_nothing_else(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "ann" / "pipeline_1.ipynb",
+                    cells(bubble_fraction="def bubble_fraction(p, m): return p / (m + p)"))
+    done = pytest_run("--submission", str(path), "-v")
+    assert done.returncode == 1
+    assert "4 passed" in done.stdout
+    assert "1 failed" in done.stdout
+    for words in ("pipeline/bubble: Bubble fraction", "call    bubble_fraction(p=4, m=8)",
+                  "hint    Off by one"):
+        assert words in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "NotRightError" not in done.stdout
+
+
+def test_everything_right_is_exit_status_0(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "ann.ipynb", cells())
+    assert pytest_run("--submission", str(path)).returncode == 0
+    assert pytest_run("--submission", str(path), "-k", "bubble").returncode == 0
+
+
+def test_missing_submission_or_hidden_cases_is_a_usage_error(tmp_path: Path) -> None:
+    done = pytest_run("--submission", str(tmp_path / "nowhere"))
+    assert done.returncode == 4
+    assert "does not exist" in done.stderr
+    path = notebook(tmp_path / "ann.ipynb", cells())
+    done = pytest_run("--submission", str(path), "--hidden", str(tmp_path / "nothing"))
+    assert done.returncode != 0
+    assert "no hidden cases" in done.stdout + done.stderr
+
+
+def test_settings_that_came_with_the_submission_are_refused(tmp_path: Path) -> None:
+    notebook(tmp_path / "ann" / "x.ipynb", cells())
+    (tmp_path / "ann" / "pytest.ini").write_text("[pytest]\naddopts = -k nothing\n")
+    done = pytest_run("--submission", str(tmp_path / "ann"), cwd=tmp_path)
+    assert done.returncode == 4
+    assert "brings its own pytest.ini" in done.stderr
+
+
+def test_without_the_option_nothing_heavy_is_imported() -> None:
+    code = ("import sys, distlearn.grading.pytest_plugin\n"
+            "print([m for m in ('numpy', 'matplotlib', 'nbformat', 'distlearn.pipeline', "
+            "'distlearn.grading.grader', 'tqdm') if m in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,196 @@
+"""Reading what was handed in, and cutting out what a question needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from distlearn.grading import grade_file
+from distlearn.grading.collect import choose, entries
+from distlearn.grading.question import questions
+from distlearn.grading.slicing import Program
+from distlearn.grading.submission import SubmissionError, read
+from tests.grading.answers import FULL, cells, expected, notebook, right, script
+
+BUBBLE = "def bubble_fraction(p, m):\n    return (p - 1) / (m + p - 1)"
+
+
+def scores(path: Path, **options: float) -> dict[str, int]:
+    return grade_file(path, time_limit=1.0, **options).scores[path.stem]  # type: ignore[arg-type]
+
+
+def sliced(tmp_path: Path, *sources: str, name: str = "f") -> str:
+    part = Program(read(notebook(tmp_path / "n.ipynb", sources))).slice(name)
+    assert part.problem is None, part.problem
+    return "\n".join(cell.source for cell in part.cells)
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    (b"", "is empty"), (b" \n\n", "is empty"),
+    (bytes(range(256)) * 40, "not text"), (b"abc\0def", "null bytes"),
+    (b"{\"cells\": 3}", "not a notebook"), (b"{", "not a notebook"),
+    (b"[" * 100_000, "not a notebook"), (b"PK\x03\x04\xff\xfe", "not text"),
+])
+def test_files_that_are_no_notebook_are_refused_in_words(
+        tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "x.ipynb"
+    path.write_bytes(content)
+    with pytest.raises(SubmissionError, match=words):
+        read(path)
+    assert scores(path) == dict.fromkeys(FULL, 0)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    for name in ("essay.txt", "data.csv"):
+        (tmp_path / name).write_text("Dear teacher, the dog ate it.")
+        with pytest.raises(SubmissionError, match="neither a notebook"):
+            read(tmp_path / name)
+
+
+def test_links_and_huge_files_are_refused(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook(tmp_path / "real.ipynb", cells())
+    (tmp_path / "link.ipynb").symlink_to(tmp_path / "real.ipynb")
+    with pytest.raises(SubmissionError, match="symbolic link"):
+        read(tmp_path / "link.ipynb")
+    monkeypatch.setattr("distlearn.grading.submission.MAX_BYTES", 100)
+    with pytest.raises(SubmissionError, match="MiB, over the"):
+        read(tmp_path / "real.ipynb")
+
+
+def test_old_and_odd_notebooks_are_read(tmp_path: Path) -> None:
+    old = {"nbformat": 3, "worksheets": [{"cells": [
+        {"cell_type": "code", "input": BUBBLE.splitlines(True)}, "junk", {"cell_type": "code"}]}]}
+    (tmp_path / "old.ipynb").write_text(json.dumps(old), encoding="utf-8-sig")
+    assert read(tmp_path / "old.ipynb").cells[0].source == BUBBLE
+    (tmp_path / "crlf.py").write_bytes(BUBBLE.replace("\n", "\r\n").encode())
+    assert read(tmp_path / "crlf.py").cells[0].source == BUBBLE + "\n" or \
+        read(tmp_path / "crlf.py").cells[0].source == BUBBLE
+
+
+def test_magics_are_ignored_and_lines_keep_their_numbers(tmp_path: Path) -> None:
+    source = ("%matplotlib inline\n!pip install x\nbuild?\nfiles = !ls\nx = (7\n % 4)\n"
+              "if x:\n    %time pass\ndef f(a):\n    return a % x / 0")
+    path = notebook(tmp_path / "n.ipynb", ["%%bash\nrm -rf /", source])
+    (empty, cell) = read(path).cells
+    assert empty.source == ""
+    assert cell.parse()
+    assert cell.source.splitlines()[9] == "    return a % x / 0"
+
+
+@pytest.mark.parametrize("header", ["# %%\n", "#%%\n", "# %% [code]\n", ""])
+def test_python_files_have_cells_too(tmp_path: Path, header: str) -> None:
+    sources = [header + source for source in cells(
+        order_1f1b="def order_1f1b(p, m, r)\n    return []")]
+    if header:
+        sources.insert(1, "# %% [markdown]\n# Some *text* with an apostrophe: don't")
+    path = script(tmp_path / "ann.py", sources)
+    assert scores(path) == expected("order_1f1b")
+
+
+def test_docstrings_with_empty_lines_stay_whole(tmp_path: Path) -> None:
+    source = "def f(x):\n    '''One.\n\nTwo at the margin.\n'''\n\n    return x\n\n\ny = [\n\n1]\n"
+    path = tmp_path / "a.py"
+    path.write_text(source)
+    assert len(read(path).cells) == 2
+
+
+@pytest.mark.parametrize("trouble", [
+    "while True: pass", "import sys; sys.exit()", "input()", "def broken(:", "1 / 0",
+    "import not_there", "import os\nos._exit(1)", "raise KeyboardInterrupt", "for i in [1: pass",
+    "x = [0] * 10**12", "%%html\n<b>", "\x00", "import os\nos.kill(os.getppid(), 9)",
+])
+def test_trouble_in_another_cell_costs_nothing(tmp_path: Path, trouble: str) -> None:
+    sources = cells()
+    path = notebook(tmp_path / "ann.ipynb", [trouble, *sources[:3], trouble, *sources[3:], trouble])
+    assert scores(path) == expected()
+
+
+@pytest.mark.parametrize("trouble", [
+    "while True: pass", "import sys; sys.exit()", "n = input()", "1 / 0", "import not_there",
+    "import os\nos._exit(1)", "def broken(:",
+])
+def test_trouble_in_its_own_cell_costs_the_question(tmp_path: Path, trouble: str) -> None:
+    path = notebook(tmp_path / "ann.ipynb", cells(bubble_fraction=f"{trouble}\n{BUBBLE}"))
+    assert scores(path) == expected("bubble_fraction")
+
+
+def test_only_what_a_function_uses_is_run(tmp_path: Path) -> None:
+    text = sliced(
+        tmp_path, "import sys, os\nsys.exit()", "k = 3\nother = 1", "def g(x): return x + k",
+        "i = 0\nwhile True: i += 1", "def f(x):\n    return [g(i) for i in range(os.getpid())]",
+        "print(f(1))")
+    assert "k = 3" in text
+    assert "def g" in text
+    assert "import sys, os" in text
+    for absent in ("sys.exit", "while True", "print"):
+        assert absent not in text
+
+
+def test_changes_after_the_definition_are_run(tmp_path: Path) -> None:
+    text = sliced(
+        tmp_path, "table = {}\ntotal = 0", "table['a'] = 1", "total += 2", "table.update(b=2)",
+        "unrelated = 1", "table = table | {'c': 3}", "def f(): return table, total")
+    for present in ("table['a']", "total += 2", "table.update", "| {'c'"):
+        assert present in text
+    assert "unrelated" not in text
+
+
+def test_the_last_definition_counts(tmp_path: Path) -> None:
+    text = sliced(tmp_path, "def f(): return 1", "while True: pass", "def f(): return 2", "f()")
+    assert text == "def f(): return 2"
+    assert sliced(tmp_path, "f = lambda: 1", "import functools", "f = functools.cache(f)"
+                  ).count("\n") == 2
+
+
+def test_a_broken_second_try_does_not_spoil_the_first(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "ann.ipynb", [*cells(), "def bubble_fraction(p, m)\n    return 1"])
+    report = grade_file(path)
+    assert report.scores["ann"] == expected()
+    assert "syntax error" in report.students[0].results[0].notes[0]
+
+
+def test_a_broken_try_after_the_stub_is_the_syntax_error(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "ann.ipynb", [
+        "def bubble_fraction(p, m):\n    raise NotImplementedError",
+        "def bubble_fraction(p, m)\n    return 1"])
+    assert grade_file(path).students[0].results[0].status == "syntax error"
+
+
+def test_an_answer_in_a_text_cell_is_noticed(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "ann.ipynb", [BUBBLE])
+    book = json.loads(path.read_text())
+    book["cells"][0]["cell_type"] = "markdown"
+    path.write_text(json.dumps(book))
+    assert "not code" in grade_file(path).students[0].results[0].notes[0]
+
+
+def test_layouts_and_which_file_counts(tmp_path: Path) -> None:
+    notebook(tmp_path / "ann" / "deep" / "down" / "x.ipynb", cells())
+    notebook(tmp_path / "bob.ipynb", cells())
+    script(tmp_path / "cem.py", cells())
+    notebook(tmp_path / "dee" / "answers_1.ipynb", [right()["bubble_fraction"]])
+    notebook(tmp_path / "dee" / "answers_2.ipynb", cells())
+    notebook(tmp_path / "dee" / ".ipynb_checkpoints" / "answers_3.ipynb", cells())
+    (tmp_path / "dee" / "notes.txt").write_text("hello")
+    (tmp_path / "eve").mkdir()
+    (tmp_path / ".DS_Store").write_text("x")
+    (tmp_path / "fay").symlink_to(tmp_path / "ann", target_is_directory=True)
+    found = entries(tmp_path)
+    assert [one.student for one in found] == ["ann", "bob", "cem", "dee", "eve", "fay"]
+    choices = {one.student: choose(one, questions()) for one in found}
+    names = {s: c.program.submission.path.name if c.program else "" for s, c in choices.items()}
+    assert names == {"ann": "x.ipynb", "bob": "bob.ipynb", "cem": "cem.py",
+                     "dee": "answers_2.ipynb", "eve": "", "fay": ""}
+    assert "`answers_2.ipynb` counted, `answers_1.ipynb` did not" in choices["dee"].notes[0]
+    assert "empty" in choices["eve"].notes[0]
+    assert "symbolic link" in choices["fay"].notes[0]
+
+
+def test_the_stub_beside_the_answers_does_not_win(tmp_path: Path) -> None:
+    stub = "def {}(*args):\n    raise NotImplementedError"
+    notebook(tmp_path / "ann" / "z_stub.ipynb", [stub.format(name) for name in right()])
+    script(tmp_path / "ann" / "answers.py", cells())
+    assert grade_file(tmp_path / "ann").students[0].file == "answers.py"
