@@ -106,14 +106,16 @@ class Slice(Action):
 
     if TYPE_CHECKING:
         @property
-        def slice(self) -> int: ...
+        def slice(self) -> int:
+            """Which slice of the sequence, 0-based."""
     else:
         slice = property(itemgetter(3), doc="Which slice of the sequence, 0-based.")
 
     def __new__(cls, kind: str, stage: int, microbatch: int, slice: int) -> Slice:  # noqa: A002
+        """Make one from its parts."""
         return tuple.__new__(cls, (kind, stage, microbatch, slice))
 
-    def __getnewargs__(self) -> tuple[str, int, int, int]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[str, int, int, int]:
         return self.kind, self.stage, self.microbatch, self.slice
 
     def __str__(self) -> str:
@@ -134,15 +136,17 @@ class Pair(Action):
 
     if TYPE_CHECKING:
         @property
-        def parts(self) -> tuple[Action, ...]: ...
+        def parts(self) -> tuple[Action, ...]:
+            """The two actions."""
     else:
         parts = property(itemgetter(slice(3, 5)), doc="The two actions.")
 
     def __new__(cls, first: Action, second: Action) -> Pair:
+        """Make one from its two actions."""
         return tuple.__new__(
             cls, (f"{first.kind}&{second.kind}", first.stage, first.microbatch, first, second))
 
-    def __getnewargs__(self) -> tuple[Action, Action]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[Action, Action]:
         return self.parts[0], self.parts[1]
 
     def __str__(self) -> str:

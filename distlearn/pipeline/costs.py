@@ -137,6 +137,18 @@ class Costs:
                 f"costs give {name} for {len(value)} stages; the schedule has {stages}")
         return list(value)
 
+    def one_comm(self) -> float:
+        """The latency, if it is the same on all links.
+
+        Raises
+        ------
+        ValueError
+            Otherwise.
+        """
+        if not isinstance(self.comm, float):
+            raise ValueError(f"this needs one comm for all links; got comm={self.comm}")
+        return self.comm
+
     def per_link(self, name: str, source: int, target: int) -> float:
         """The figure called ``name`` (comm, bandwidth) of the link between two ranks.
 

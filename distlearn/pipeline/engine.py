@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from distlearn.pipeline.action import Action
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
 
@@ -129,11 +130,11 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
     return starts, ends
 
 
-def _units(row: Sequence[tuple[object, ...]], slices: int) -> Row:
+def _units(row: Sequence[Action], slices: int) -> Row:
     """A rank's actions as triples: a slice of a microbatch counts as a microbatch of its own."""
     if slices == 1:
-        return row  # type: ignore[return-value]
-    return [(kind, stage, i * slices + part) for kind, stage, i, part in row]  # type: ignore[misc]
+        return row
+    return [(a[0], a[1], a[2] * slices + (a.slice or 0)) for a in row]
 
 
 class _Run:

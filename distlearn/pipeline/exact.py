@@ -1,8 +1,8 @@
 """The best possible order of a small pipeline, by mixed-integer programming.
 
-Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, appendix (ILP formulation). Start times are
-variables; for two actions of a rank whose order is open, a binary says which is first. Good for a
-dozen actions per rank: to see how far a heuristic is from the optimum, not to schedule with.
+Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, appendix (ILP formulation). Start times
+are variables; for two actions of a rank whose order is open, a binary says which is first. Good for
+a dozen actions per rank: to see how far a heuristic is from the optimum, not to schedule with.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def optimum(p: int, m: int, costs: Costs | None = None, *, split: bool = True,
         raise ValueError(f"optimum needs span 'makespan' or 'longest_span'; got span={span!r}")
     costs = costs if costs is not None else Costs()
     model = _Model(p, m, costs, "FIW" if split else "FB")
-    model.dependencies(float(costs.per_link("comm", 0, 1)) if p > 1 else 0.0)
+    model.dependencies(costs.one_comm())
     model.one_at_a_time()
     if mem_limit is not None:
         model.memory(mem_limit, after_I)
@@ -84,7 +84,7 @@ class _Model:
         import highspy  # heavy, and only for this
 
         self.p, self.m, self.kinds = p, m, kinds
-        self.solver: Any = highspy.Highs()
+        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self.solver.setOptionValue("output_flag", False)
         self.seconds = {kind: costs.per_stage(kind, p) for kind in kinds}
         self.horizon = m * sum(sum(self.seconds[kind]) for kind in kinds) + 1.0

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 SliceTime = Callable[[int, int], float]
-"""``time(length, before)``: seconds of a slice of ``length`` tokens that follow ``before`` others."""
+"""``time(length, before)``: seconds of a slice of ``length`` tokens after ``before`` others."""
 
 
 def best_slices(time: SliceTime, length: int, p: int, *, m: int = 1, step: int = 1
@@ -47,7 +47,8 @@ def best_slices(time: SliceTime, length: int, p: int, *, m: int = 1, step: int =
         if value < 1:
             raise ValueError(f"best_slices needs {name} >= 1; got {name}={value}")
     t = _times(time, n, step)
-    best, lengths = math.inf, (length,)
+    best = math.inf
+    lengths: tuple[int, ...] = (length,)
     for longest in sorted({t[a][b] for b in range(1, n + 1) for a in range(b)}):
         if (p - 1) * longest >= best:
             break

@@ -130,7 +130,7 @@ class Timeline:
 
     @cached_property
     def versions_kept(self) -> tuple[int, ...]:
-        """Per rank, weight versions kept at its fullest moment; 1 if the schedule is synchronous."""
+        """Per rank, most weight versions kept at once; 1 if the schedule is synchronous."""
         return tuple(memory.weight_versions(self.schedule, r) for r in range(self.schedule.p))
 
     @cached_property

@@ -16,7 +16,8 @@ class ScheduleError(ValueError):
     Attributes
     ----------
     problem : str
-        ``"missing"``, ``"twice"``, ``"misplaced"``, ``"unknown"``, ``"disorder"`` or ``"deadlock"``.
+        ``"missing"``, ``"twice"``, ``"misplaced"``, ``"unknown"``, ``"disorder"`` or
+        ``"deadlock"``.
     rank : int
         The rank that shows it.
     action : Action
@@ -135,7 +136,7 @@ def _check_complete(schedule: Schedule, masks: list[int]) -> None:
     """Every unit has one F, and one B or an I and a W; what leaves a rank comes back."""
     whole, split = (sum(_BIT[kind] for kind in kinds) for kinds in ("FB", "FIW"))
     for (stage, i, part), mask in zip(_units(schedule), masks, strict=True):
-        if mask == whole or mask == split:
+        if mask in (whole, split):
             continue
         has = {kind for kind in KINDS if mask & _BIT[kind]}
         wants = "FIW" if has & {"I", "W"} else "FB"

@@ -58,7 +58,7 @@ def cases(draw: st.DrawFn, names: tuple[str, ...] = NAMES, likely: bool = True) 
     v = draw(st.integers(1, 4)) if name in VARIED_V else None
     options = {key: draw(value) for key, value in OPTIONS.get(name, {}).items()}
     if likely and draw(st.booleans()):
-        if name in ("chimera", "dualpipe", "amdp") or options.get("base") in ("chimera", "dualpipe"):
+        if {name, options.get("base")} & {"chimera", "dualpipe", "amdp"}:
             unit = options.get("directions", 4 if name == "amdp" else 2)
             p = unit * max(1, p // unit)
         if name in ("chimera", "amdp"):

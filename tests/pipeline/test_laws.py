@@ -9,7 +9,6 @@ from collections import Counter
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.pipeline.strategies import TIMES, Case, cases
 
 from distlearn.pipeline import (
     NAMES,
@@ -23,10 +22,11 @@ from distlearn.pipeline import (
     validate,
 )
 from distlearn.pipeline.action import TRANSFERS
+from tests.pipeline.strategies import TIMES, Case, cases
 
 
 def accepted(case: Case) -> Schedule:
-    """The schedule, if the sizes are legal; if not, the error has to name the schedule and a rule."""
+    """The schedule, if the sizes are legal; if not, the error names the schedule and a rule."""
     try:
         return case.build()
     except ValueError as error:

@@ -110,11 +110,11 @@ def _microbatch(p: int, first: int, j: int, method: str) -> list[Slot]:
 
 def bubble_time(p: int, m: int, costs: Costs, directions: int = 2, method: str = "direct"
                 ) -> float:
-    """Idle time of a rank, ``(2p/directions - 2) (B + (m/p - 1)(B - F))``, for p dividing m, B >= F.
+    """Idle time of a rank, ``(2p/directions - 2) (B + (m/p - 1)(B - F))``.
 
-    With F = B that is the paper's D - 2 slots, or D/2 - 2 for four directions. With B = 2F every
-    further unit adds to it; doubling forwards or halving backwards makes it ``(p/2 - 1)(F + B)``,
-    once, for full units and B = 2F.
+    For p dividing m, and B >= F. With F = B that is the paper's D - 2 slots, or D/2 - 2 for four
+    directions. With B = 2F every further unit adds to it; doubling forwards or halving backwards
+    makes it ``(p/2 - 1)(F + B)``, once, for full units and B = 2F.
     """
     _check(p, m, directions, method)
     F, B, _, _ = costs.uniform()
@@ -132,10 +132,11 @@ def bubble_time(p: int, m: int, costs: Costs, directions: int = 2, method: str =
 
 
 def peak_activations(p: int, m: int, r: int, directions: int = 2, method: str = "direct") -> int:
-    """Stage activations kept by rank r, ``p - q/2 + 1 + min(r % q, q-1 - r % q)``, q = 2p/directions.
+    """Stage activations kept by rank r, ``p - q/2 + 1 + min(r % q, q-1 - r % q)``.
 
-    With two directions from p/2 + 1 on the outer ranks to p in the middle. Doubling and halving
-    (in half microbatches) add p. For full units, p dividing m (2p for doubling).
+    Here q = 2p/directions. With two directions from p/2 + 1 on the outer ranks to p in the middle.
+    Doubling and halving (in half microbatches) add p. For full units, p dividing m (2p for
+    doubling).
     """
     _check(p, m, directions, method)
     full = p * (2 if method == "forward_doubling" else 1)

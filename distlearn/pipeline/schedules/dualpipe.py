@@ -96,7 +96,7 @@ def pair_bubble(name: str, costs: Costs, enough: bool) -> float:
     """``F&B + B - 3W``, where it holds."""
     F, B, I, W = costs.uniform()
     pair = F + B if costs.pair is None else costs.pair
-    if isinstance(pair, tuple) or not (enough and F == I == W and B <= pair <= F + B):
+    if not isinstance(pair, float | int) or not (enough and F == I == W and B <= pair <= F + B):
         raise ValueError(f"{name}'s bubble formula needs m >= 2p, F = I = W and a pair between "
                          f"B and F + B; got F={F} I={I} W={W} pair={pair}")
     return pair + B - 3 * W

@@ -9,6 +9,7 @@ Megatron-LM's interleaving. Groups smaller than p keep still less, for a longer 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from distlearn.pipeline.action import Action
 from distlearn.pipeline.costs import Costs
@@ -65,7 +66,7 @@ def _swapped(row: list[Action], stages: int) -> Iterator[Action]:
     place = {action: k for k, action in enumerate(row)}
     backwards = [a for a in row if a.kind == "I"]
     prefetch_before: dict[Action, Action] = {}
-    for ahead, action in zip(backwards, backwards[1:], strict=False):
+    for ahead, action in pairwise(backwards):
         _, stage, i = action
         if stage < stages and place[Action("F", stage, i)] < place[ahead]:
             prefetch_before[ahead] = Action("P", stage, i)

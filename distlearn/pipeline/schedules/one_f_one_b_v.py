@@ -42,8 +42,11 @@ def order(p: int, m: int, v: int = 2) -> Schedule:
 
 
 def _block(p: int) -> list[list[int]]:
-    """Slots of one microbatch's six passes on each rank: F one a slot, B two and a pause of three
-    after every third, so that passes of different microbatches never meet."""
+    """Slots of one microbatch's six passes on each rank.
+
+    F takes one slot and B two, with a pause of three after every third B, so that passes of
+    different microbatches never meet.
+    """
     block = [[0] * 6 for _ in range(p)]
     now = 0
     for r in range(p):

@@ -1,10 +1,10 @@
 """Schedules from a building block: repeat it, squeeze it, reorder the ends, fill in W.
 
-Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory", NeurIPS 2024, sections 3 and
-4. A building block says in which slot of a unit-time grid a microbatch passes each rank, four
-times: F down the V, F up, I down, I up (passes 0 to 3). Microbatch i follows 6 slots after i - 1, so
-peak memory is the life span of a block divided by 6. Warm-up and cool-down then have holes, which
-this greedy fills by moving passes forward, as long as the peak does not grow.
+Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory", NeurIPS 2024, sections 3
+and 4. A building block says in which slot of a unit-time grid a microbatch passes each rank, four
+times: F down the V, F up, I down, I up (passes 0 to 3). Microbatch i follows 6 slots after i - 1,
+so peak memory is the life span of a block divided by 6. Warm-up and cool-down then have holes,
+which this greedy fills by moving passes forward, as long as the peak does not grow.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def _actions(row: list[list[int]], r: int, p: int) -> tuple[Action, ...]:
     stage = (r, 2 * p - 1 - r)
     halves = (stage[0], stage[1], stage[1], stage[0], stage[1], stage[0])  # I goes down the 2nd
     timed = [(slot, "FFIIWW"[n], halves[n], i)
-             for n, slots in enumerate([*row, *_split_weights(row)]) for i, slot in enumerate(slots)]
-    return tuple(Action(*rest) for _, *rest in sorted(timed))
+             for n, slots in enumerate([*row, *_split_weights(row)])
+             for i, slot in enumerate(slots)]
+    return tuple(Action(kind, s, i) for _, kind, s, i in sorted(timed))
 
 
 def _weights(row: list[list[int]]) -> tuple[list[int], int]:

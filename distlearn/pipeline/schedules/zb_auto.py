@@ -32,14 +32,14 @@ def order(p: int, m: int, mem_limit: float | None = None, costs: Costs | None = 
     costs : Costs, optional
         F, I, W and comm. Default: F = I = W.
     after_I : float, optional
-        Share of an activation that is still kept between I and W (the paper's M_W / M_B), 0 .. 1.
+        Share of an activation still kept between I and W (the paper's M_W / M_B), 0 .. 1.
         Default: as ``costs`` have it, if they say that I frees something, else one half.
     """
     return searched("zb_auto", p, m, m if mem_limit is None else mem_limit, costs, after_I)
 
 
-def searched(name: str, p: int, m: int, mem_limit: float, costs: Costs | None, after_I: float | None,
-             ends_together: bool = False) -> Schedule:
+def searched(name: str, p: int, m: int, mem_limit: float, costs: Costs | None,
+             after_I: float | None, ends_together: bool = False) -> Schedule:
     """The search for zb_auto, zb_1p and zb_2p.
 
     ``ends_together``: take ZB-H1's order instead if no rank's span gets longer and the last rank
@@ -75,9 +75,7 @@ class _Candidate:
     """One greedy run: clocks, counters, memory and bubbles of every rank."""
 
     def __init__(self, p: int, m: int, mem_limit: float, costs: Costs, after_I: float) -> None:
-        if isinstance(costs.comm, tuple):
-            raise ValueError(f"the search needs one comm for all links; got {costs.comm}")
-        self.p, self.m, self.comm = p, m, costs.comm
+        self.p, self.m, self.comm = p, m, costs.one_comm()
         self.F, self.I, self.W = (costs.per_stage(kind, p) for kind in "FIW")
         self.mem = {"F": 1.0, "I": after_I - 1.0, "W": -after_I}
         self.limit = mem_limit + 1e-9  # sums of shares are not exact
@@ -126,10 +124,11 @@ class _Candidate:
         W = self.W[j]
         while self.count["W"][j] < self.count["I"][j] and self.clock[j] + W <= ready:
             self.put("W", j)
-        if self.count["W"][j] < self.count["I"][j] and self.clock[j] < ready:
-            # One more would end late. Worth it if idling would make this rank the worst one.
-            if fill or ready - self.clock[j] > self.worst - self.bubble[j]:
-                self.put("W", j)
+        gap = ready - self.clock[j]
+        # One more would end late. Worth it if idling would make this rank the worst one.
+        if self.count["W"][j] < self.count["I"][j] and gap > 0 and (
+                fill or gap > self.worst - self.bubble[j]):
+            self.put("W", j)
 
     def run(self, bubble_first: bool, backward_first: bool, fill: bool) -> None:
         self.warm_up(bubble_first)

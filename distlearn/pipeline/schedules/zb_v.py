@@ -16,7 +16,6 @@ from distlearn.pipeline.schedule import Schedule
 from distlearn.pipeline.schedules.dualpipe_v import v_shape
 from distlearn.pipeline.schedules.zb_v_heuristic import search
 
-
 SPAN = "longest_span"
 
 

@@ -53,9 +53,7 @@ class _Run:
     """One greedy run. Half-stage activations count 1, and nothing is freed before W."""
 
     def __init__(self, p: int, m: int, costs: Costs, approved: list[float] | None) -> None:
-        if isinstance(costs.comm, tuple):
-            raise ValueError(f"the search needs one comm for all links; got {costs.comm}")
-        self.p, self.m, self.comm = p, m, costs.comm
+        self.p, self.m, self.comm = p, m, costs.one_comm()
         self.cost = {}
         for kind in "FIW":
             seconds = set(costs.per_stage(kind, 2 * p))
