@@ -8,7 +8,7 @@ from distlearn.pipeline.action import TRANSFERS, Action
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
 
-Change = tuple[float, float, int, float]  # when, order at equal times, pieces, bytes
+Change = tuple[float, int, int, float]  # when, order at equal times, pieces, bytes
 
 
 def peaks(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
@@ -19,9 +19,9 @@ def peaks(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
     W; half of it may go at I. In a pair the forward's is there before the backward's is freed.
     """
     if _moves(schedule):
-        curves = [curve(schedule, costs, starts, ends, r) for r in range(schedule.p)]
-        return (tuple(max(pieces for _, pieces, _ in row) for row in curves),
-                tuple(max(size for _, _, size in row) for row in curves))
+        sums = [_running(schedule, costs, starts, ends, r) for r in range(schedule.p)]
+        return (tuple(max(pieces for _, pieces, _ in row) for row in sums),
+                tuple(max(size for _, _, size in row) for row in sums))
     kept = costs.per_stage("activation", schedule.stages)
     after_I = costs.per_stage("activation_after_I", schedule.stages)
     most, most_bytes = [], []
@@ -54,14 +54,23 @@ def curve(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
     What is freed at a moment makes room for what is taken at that moment. Evicted activations
     are on both ranks while they travel.
     """
+    result: list[tuple[float, int, float]] = []
+    for point in _running(schedule, costs, starts, ends, rank):
+        if result and result[-1][0] == point[0]:
+            result[-1] = point
+        else:
+            result.append(point)
+    return result
+
+
+def _running(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
+             ends: Sequence[Sequence[float]], rank: int) -> list[tuple[float, int, float]]:
+    """The curve with every change, also those at one time."""
     changes = sorted(_changes(schedule, costs, starts, ends, rank), key=lambda c: c[:2])
     result, pieces, size = [(0.0, 0, 0.0)], 0, 0.0
     for time, _, more, more_bytes in changes:
         pieces, size = pieces + more, size + more_bytes
-        if result[-1][0] == time and more <= 0:
-            result[-1] = (time, pieces, size)
-        else:
-            result.append((time, pieces, size))
+        result.append((time, pieces, size))
     return result
 
 
@@ -79,26 +88,27 @@ def _changes(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]]
         mine = home == rank
         if not mine and not (schedule.partner and schedule.partner[home] == rank):
             continue
-        for action, start, end in zip(row, starts[home], ends[home], strict=True):
+        for k, (action, start, end) in enumerate(zip(row, starts[home], ends[home], strict=True)):
+            begun, done = 2 * k + 1, 2 * k + 2  # a rank's own changes go in its order
             for part in action.parts:
                 kind, stage = part[0], part[1]
-                if not mine:
+                if not mine:  # the partner's: free at first, take at last
                     if kind == "E":
-                        yield start, 1, 1, kept[stage]
+                        yield start, 2 * len(row) + k, 1, kept[stage]
                     elif kind == "L":
-                        yield end, 0, -1, -kept[stage]
+                        yield end, -1, -1, -kept[stage]
                 elif kind == "F" and part[1:] in redone:
-                    yield start, 1, 0, checkpoint[stage]
+                    yield start, begun, 0, checkpoint[stage]
                 elif kind == "R":
-                    yield start, 1, 1, kept[stage] - checkpoint[stage]
+                    yield start, begun, 1, kept[stage] - checkpoint[stage]
                 elif kind in "FLP":
-                    yield start, 1, 1, kept[stage]
+                    yield start, begun, 1, kept[stage]
                 elif kind == "I":
-                    yield end, 0, 0, after_I[stage] - kept[stage]
+                    yield end, done, 0, after_I[stage] - kept[stage]
                 elif kind in "BEO":
-                    yield end, 0, -1, -kept[stage]
+                    yield end, done, -1, -kept[stage]
                 else:
-                    yield end, 0, -1, -after_I[stage]
+                    yield end, done, -1, -after_I[stage]
 
 
 def weight_versions(schedule: Schedule, rank: int) -> int:

@@ -39,7 +39,7 @@ def best_slices(time: SliceTime, length: int, p: int, *, m: int = 1, step: int =
     --------
     >>> best_slices(lambda length, before: 40 + length * (4 + before + length / 2), 12, p=4)
     (6, 3, 3)
-    >>> best_slices(lambda length, before: 5 + length, 12, p=2)
+    >>> best_slices(lambda length, before: 20 + length, 12, p=2)
     (12,)
     """
     n = _grid(length, step)
