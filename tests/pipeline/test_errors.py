@@ -179,9 +179,9 @@ def text(body: str, p: int = 2, m: int = 1, extra: str = "") -> Schedule:
         (text("rank 0: F0.0 F0.1&B0.1 B0.0", 1, 2), "deadlock",
          "rank 0 waits in F0.1&B0.1 (action 1) for F0.1, which is part of it"),
         (text("rank 0: F0.0&B0.0 F0.1 B0.1\nrank 1: F1.0 B1.0 F1.1 B1.1", 2, 2), "deadlock",
-         "rank 0 waits in F0.0&B0.0 (action 0) for B1.0, which rank 1 does later (action 1); "
-         "rank 1 waits in F1.0 (action 0) for F0.0, which rank 0 does later (action 0), and the "
-         "circle closes"),
+         ("rank 0 waits in F0.0&B0.0 (action 0) for B1.0, which rank 1 does later (action 1); "
+          "rank 1 waits in F1.0 (action 0) for F0.0, which rank 0 does later (action 0), and the "
+          "circle closes")),
     ],
 )
 def test_every_kind_of_action_is_checked(schedule: Schedule, problem: str, message: str) -> None:
@@ -195,7 +195,7 @@ def test_copies_are_checked() -> None:
     schedule = build("chimera", 2, 2)
     assert schedule.ranks[0][0] == ("F", 0, 0)
     swapped = replace(schedule, direction=(1, 0))
-    with pytest.raises(ScheduleError, match="F0.0 is done on rank 0, but stage 0 lives on rank 1"):
+    with pytest.raises(ScheduleError, match=r"F0\.0 is done on rank 0, but stage 0 lives on rank 1"):
         validate(swapped)
 
 

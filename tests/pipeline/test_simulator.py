@@ -70,7 +70,7 @@ def test_pairs_take_the_time_given_or_the_sum_of_their_parts() -> None:
     assert (durations["F0.3&B0.0"], durations["F1.1&B1.0"]) == (3, 2)
 
 
-def test_memory_freed_at_I_and_at_W() -> None:
+def test_memory_is_freed_at_both_halves_of_the_backward() -> None:
     one = Schedule.from_text("schedule mine p=1 m=1 v=1\nplacement 0\nrank 0: F0.0 I0.0 W0.0")
     timeline = simulate(one, Costs(F=1, I=2, W=3, activation=10, activation_after_I=4))
     assert timeline.byte_curve(0) == [(0.0, 10), (3.0, 4), (6.0, 0)]
