@@ -11,9 +11,9 @@ from distlearn.cli.values import count, seconds
 
 CHECK_EXAMPLES = """[bold]Examples[/bold]
 
-distlearn check exercises/pipeline.ipynb
+distlearn check exercises/pipeline_1.ipynb
 
-distlearn check exercises/pipeline.ipynb pipeline/bubble
+distlearn check exercises/pipeline_1.ipynb pipeline/bubble
 """
 
 GRADE_EXAMPLES = """[bold]Example[/bold]

@@ -26,7 +26,7 @@ class _Script(NamedTuple):
         saved payload.
     steps : tuple of (saves, work)
         ``saves``: (saved view, view), payloads that are written to in their step before they are
-        read. ``work``: (out, left, right), ``out = left (op) right``, or a copy. The last step
+        read. ``work``: (out, left, right), ``out = left (op) right``, or a copy. The first step
         copies what stays on its rank.
     """
 
@@ -41,29 +41,36 @@ def _script(moves: Moves) -> _Script:
     def view(span: Span) -> int:
         return numbers.setdefault(span, len(numbers))
 
-    steps = []
+    kept = tuple((view(out), view(data), _COPY) for data, out in moves.kept
+                 if out.start < out.stop)
+    steps: list[tuple[tuple[tuple[int, int], ...], tuple[_Work, ...]]] = [((), kept)]
     for step in moves.steps:
         saves: list[tuple[int, int]] = []
         work: list[_Work] = []
+        formed: dict[tuple[Span, Span], int] = {}
         for transfer in step:
             for piece in transfer.pieces:
                 if piece.out.start == piece.out.stop:
                     continue
-                out, payload = view(piece.out), view(piece.payload)
+                out = view(piece.out)
+                lower_first = transfer.source < transfer.dest
+                pair = (piece.payload, piece.own) if lower_first else (piece.own, piece.payload)
+                if transfer.reduce and formed.setdefault(pair, out) != out:
+                    # both ends of an exchange form the same sum: once is enough
+                    work.append((out, formed[pair], _COPY))
+                    continue
+                payload = view(piece.payload)
                 if piece.hold:
                     saved = view(Span(-1 - len(saves), 0, 0))
                     saves.append((saved, payload))
                     payload = saved
                 if not transfer.reduce:
                     work.append((out, payload, _COPY))
-                elif transfer.source < transfer.dest:
+                elif lower_first:
                     work.append((out, payload, view(piece.own)))
                 else:
                     work.append((out, view(piece.own), payload))
         steps.append((tuple(saves), tuple(work)))
-    kept = tuple((view(out), view(data), _COPY) for data, out in moves.kept
-                 if out.start < out.stop)
-    steps.append(((), kept))
     views = tuple((b, None if start == 0 and stop == moves.lengths[b] else slice(start, stop))
                   for b, start, stop in numbers)
     return _Script(views, tuple(steps))
@@ -95,10 +102,8 @@ def perform(layout: Layout, inputs: Sequence[Array], reduction: str | None,
     script = _script(layout.moves)
     # the place of a saved payload (b < 0) is filled when it is saved
     views = [buffers[b] if part is None else buffers[b][part] for b, part in script.views]
-    if watch is not None:
-        watch(0, buffers)
     with np.errstate(all="ignore"):  # an overflow to inf is a result, as it is on a GPU
-        for number, (saves, work) in enumerate(script.steps, start=1):
+        for number, (saves, work) in enumerate(script.steps):
             for saved, source in saves:
                 views[saved] = views[source].copy()
             for out, left, right in work:
@@ -106,6 +111,6 @@ def perform(layout: Layout, inputs: Sequence[Array], reduction: str | None,
                     views[out][...] = views[left]
                 else:
                     ufunc(views[left], views[right], out=views[out])
-            if watch is not None and number < len(script.steps):
+            if watch is not None:
                 watch(number, buffers)
         return layout.finish(buffers[1::2])

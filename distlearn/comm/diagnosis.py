@@ -95,6 +95,13 @@ def never_received(lost: Sequence[Request]) -> CommError:
     return kind(message, states)
 
 
+def waits_for_itself(request: Request) -> DeadlockError:
+    """The error for a rank that awaits a message of its own whose other half it has not posted."""
+    rank = request.comm.home.rank
+    state = Waiting(rank, str(request), (rank,), location_text(request.location))
+    return DeadlockError(f"deadlock: rank {rank} waits for itself" + _list([state]), (state,))
+
+
 def not_awaited(rank: int, called: Sequence[Operation]) -> NotAwaitedError:
     """The error for a rank that finished with operations it called but never awaited."""
     op = called[0]

@@ -26,7 +26,7 @@ from distlearn.comm.program import Program
 _UNNAMED = "<dynamic-code>"
 # frames that are not the user's
 _OURS = (str(Path(__file__).parent), "<frozen", sysconfig.get_path("stdlib"))
-_ENGINES = re.compile(r"[\\/](torch|mpi4py)[\\/]")
+_INSTALLED = re.compile(r"[\\/](site|dist)-packages[\\/]")
 _FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
 
 
@@ -176,18 +176,19 @@ def first_error(folder: Path) -> BaseException | None:
 
 def time_limit(folder: Path, job: Job) -> TimeLimitError:
     """The error for a job that has to be killed, with the line each rank was on."""
-    asked = []
+    asked: list[tuple[Path, int]] = []  # and how much had been written before
     for path in sorted(folder.glob("stack-*[0-9]")):
         with suppress(OSError):
+            size = path.stat().st_size
             os.kill(int(path.name.split("-")[1]), signal.SIGUSR1)
-            asked.append(path)
+            asked.append((path, size))
     time.sleep(0.3 if asked else 0.0)  # faulthandler writes without Python's help, at once
     lines = []
-    for path in asked:
-        rank = (folder / path.name.replace("stack", "rank"))
+    for path, size in asked:
+        rank = folder / path.name.replace("stack", "rank")
         name = rank.read_text() if rank.exists() else "?"
-        frames = [frame for frame in _FRAME.findall(path.read_text())
-                  if not frame[0].startswith(_OURS) and not _ENGINES.search(frame[0])]
+        frames = [frame for frame in _FRAME.findall(path.read_text()[size:])
+                  if not frame[0].startswith(_OURS) and not _INSTALLED.search(frame[0])]
         if frames:
             file, line, function = frames[0]
             lines.append(f"\n  rank {name} was at {file}:{line} in {function}")
@@ -198,17 +199,27 @@ def time_limit(folder: Path, job: Job) -> TimeLimitError:
 
 
 def killed(statuses: Sequence[int | None], output: Sequence[str]) -> CommError:
-    """The error for a job that ended without any rank telling why."""
-    rank, status = next(((r, s) for r, s in enumerate(statuses) if s and s < 0),
-                        next(((r, s) for r, s in enumerate(statuses) if s), (0, 1)))
-    number = -status if status < 0 else status - 128
-    how = f"exit status {status}"
-    with suppress(ValueError):
-        how = f"{signal.Signals(number).name} (exit status {status})"
-    who = f"rank {rank}" if len(statuses) > 1 else "a rank"
+    """The error for a job that ended without any rank telling why.
+
+    Parameters
+    ----------
+    statuses : sequence of int
+        Of each rank, or of mpiexec alone. Negative: the signal. Open MPI adds 128 to a rank's
+        signal, MPICH and Intel MPI return it as it is.
+    output : sequence of str
+        What was written to stderr.
+    """
+    alone = len(statuses) == 1
+    ended = sorted(((s, r) for r, s in enumerate(statuses) if s), key=lambda end: end[0] > 0)
+    status, rank = ended[0]
+    number = -status if status < 0 else status - 128 if status > 128 else status if alone else 0
+    how = f"ended with exit status {status}"
+    if number > 1:  # 1 is the status of an ordinary failure
+        with suppress(ValueError):
+            how = f"was killed by {signal.Signals(number).name} (exit status {status})"
     tail = "".join(output[-30:]).strip()
-    return RankError(f"{who} was killed or ended by itself: {how}" + (f"\n{tail}" if tail else ""),
-                     rank if len(statuses) > 1 else None, status)
+    return RankError(f"{'a rank' if alone else f'rank {rank}'} {how} without a Python error"
+                     + (f"\n{tail}" if tail else ""), None if alone else rank, status)
 
 
 def new_folder() -> tempfile.TemporaryDirectory[str]:

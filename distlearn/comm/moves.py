@@ -1,13 +1,14 @@
 """From a plan to array slices: where each chunk lies, on each rank, before and after each step.
 
 A rank has two flat buffers. Its *input* holds the chunks it brings and is never written; its *work*
-buffer holds every chunk it receives or ends with. A chunk is read from the input until the rank has
-received it for the first time, so nothing is copied just to get started: a ring all-reduce moves
-exactly the bytes that the algorithm sends.
+buffer holds every chunk it receives or ends with. What it ends with and never receives is copied
+first; any other chunk is read from the input until it is received for the first time. So nothing is
+copied just to get started: a ring all-reduce moves exactly the bytes that the algorithm sends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -55,7 +56,7 @@ class Moves:
     ----------
     steps : tuple of tuple of Transfer
     kept : tuple of (input span, work span)
-        What stays on its rank: copied from input to work at the end.
+        What stays on its rank: copied from input to work before the first step.
     results : tuple of Span
         Where each rank's result lies in its work buffer.
     lengths : tuple of int
@@ -89,7 +90,8 @@ def trace(plan: Plan) -> Moves:
     for r in range(plan.size):
         buffers += [plan.initial[r], tuple(sorted(received[r].union(plan.final[r])))]
     place = [{chunk: i for i, chunk in enumerate(chunks)} for chunks in buffers]
-    in_work: list[set[int]] = [set() for _ in range(plan.size)]
+    stays = [set(plan.final[r]) - received[r] for r in range(plan.size)]
+    in_work = [set(chunks) for chunks in stays]
 
     def find(rank: int, chunk: int, arrived: set[int]) -> Span:
         buffer = 2 * rank + (chunk in arrived)
@@ -116,16 +118,27 @@ def trace(plan: Plan) -> Moves:
             in_work[message.dest].update(message.chunks)
         _check_step(plan, step, transfers)
         steps.append(tuple(transfers))
-    kept = tuple(
-        (find(r, chunk, set()), Span(2 * r + 1, i := place[2 * r + 1][chunk], i + 1))
-        for r in range(plan.size) for chunk in plan.final[r] if chunk not in in_work[r]
-    )
+    kept = [_from_input(place, r, sorted(stays[r])) for r in range(plan.size)]
     results = []
     for r in range(plan.size):
         places = [place[2 * r + 1][chunk] for chunk in plan.final[r]]
         results.append(Span(2 * r + 1, min(places, default=0), max(places, default=-1) + 1))
-    return Moves(tuple(steps), kept, tuple(results), tuple(map(len, buffers)),
+    return Moves(tuple(steps), sum(kept, ()), tuple(results), tuple(map(len, buffers)),
                  tuple(buffers))
+
+
+def _from_input(place: Sequence[Mapping[int, int]], rank: int, chunks: Sequence[int]
+                ) -> tuple[tuple[Span, Span], ...]:
+    """Copies of chunks from input to work buffer, neighbours joined."""
+    copies: list[tuple[Span, Span]] = []
+    for chunk in chunks:
+        i, j = place[2 * rank][chunk], place[2 * rank + 1][chunk]
+        data, out = Span(2 * rank, i, i + 1), Span(2 * rank + 1, j, j + 1)
+        if copies and copies[-1][0].stop == i and copies[-1][1].stop == j:
+            (_, start, _), (_, out_start, _) = copies.pop()
+            data, out = Span(2 * rank, start, i + 1), Span(2 * rank + 1, out_start, j + 1)
+        copies.append((data, out))
+    return tuple(copies)
 
 
 def _merge(pieces: list[Piece]) -> tuple[Piece, ...]:

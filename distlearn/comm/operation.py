@@ -1,8 +1,8 @@
 """What a rank awaits: a collective, or a `Request` for one message.
 
-An operation gives itself to whoever drives the rank's coroutine (the virtual scheduler, or the loop
-over a real engine), which sends back the result. It knows the line it was called on, so that an
-error can say where a rank waits.
+Awaited, an operation gives itself to the scheduler of the virtual world, which goes on with another
+rank and later sends back the result; on a real engine it is simply performed. It knows the line it
+was called on, so that an error can say where a rank waits.
 """
 
 from __future__ import annotations
@@ -43,10 +43,22 @@ def location_text(location: Location) -> str:
 
 
 class World(Protocol):
-    """What a communicator needs of an engine."""
+    """What a communicator needs of an engine.
+
+    Attributes
+    ----------
+    blocking : bool
+        Whether `perform` waits right here, in a process of the rank's own; else the operation is
+        yielded to a scheduler.
+    """
+
+    blocking: bool
 
     def start(self, request: Request) -> None:
         """Post a send or a receive; do not wait."""
+
+    def perform(self, operation: Operation) -> Any:
+        """Do an operation and wait for its result; only if ``blocking``."""
 
 
 class Home:
@@ -86,7 +98,8 @@ class Operation:
         self.awaited = True
         self.comm.home.called.pop(self, None)
         if not self.done:
-            self.value = yield self
+            world = self.comm.home.world
+            self.value = world.perform(self) if world.blocking else (yield self)
         return self.value
 
     @property
@@ -135,8 +148,10 @@ class Request(Operation):
     peer : int
         The other rank, within the group.
     tag : int
-    array : numpy.ndarray
-        What is sent, contiguous.
+    array : numpy.ndarray or None
+        What is sent, contiguous; None for a receive, and once it is delivered.
+    dtype, shape
+        Of what is sent.
     owned : bool
         Whether ``array`` is a copy of ours (isend), or still the sender's own (send).
     started : bool
@@ -145,13 +160,15 @@ class Request(Operation):
         The engine's own state.
     """
 
-    __slots__ = ("array", "engine", "owned", "peer", "sends", "started", "tag")
+    __slots__ = ("array", "dtype", "engine", "owned", "peer", "sends", "shape", "started", "tag")
 
     def __init__(self, comm: Communicator, location: Location, *, sends: bool, peer: int, tag: int,
                  array: Array | None, owned: bool) -> None:
         super().__init__(comm, location)
         self.sends, self.peer, self.tag = sends, peer, tag
         self.array, self.owned = array, owned
+        self.dtype = None if array is None else array.dtype
+        self.shape = () if array is None else array.shape
         self.started = False
         self.engine: Any = None
 
@@ -172,11 +189,8 @@ class Request(Operation):
         return await self
 
     def __str__(self) -> str:
-        if self.sends:
-            assert self.array is not None
-            what = f"{array_text(self.array.dtype, self.array.shape)}, dest={self.peer}"
-        else:
-            what = f"source={self.peer}"
+        what = (f"{array_text(self.dtype, self.shape)}, dest={self.peer}" if self.sends
+                else f"source={self.peer}")
         return f"{'send' if self.sends else 'recv'}({what}, tag={self.tag}){self.comm.suffix}"
 
     @property

@@ -8,6 +8,7 @@ same bits.
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from distlearn.comm.algorithms import NATIVE, plan
 from distlearn.comm.call import Call, DisagreementError
 from distlearn.comm.communicator import Communicator, axis_back
-from distlearn.comm.diagnosis import disagreement, mismatch_text, not_awaited
+from distlearn.comm.diagnosis import disagreement, mismatch_text, not_awaited, waits_for_itself
 from distlearn.comm.errors import MismatchError, Waiting
 from distlearn.comm.layout import Array, layout
 from distlearn.comm.moves import Moves, Piece, Span, bind
@@ -40,22 +41,29 @@ class ProcessWorld:
         Node of each rank.
     """
 
+    blocking = True
+
     def __init__(self, transport: Transport, nodes: tuple[int, ...]) -> None:
         self.transport = transport
         self.home = Home(transport.rank, self)
         group = tuple(range(transport.size))
         self.comm = Communicator(self.home, transport.rank, group, nodes, 0)
         self._next_context = 1
+        # (context, tag) -> what this rank has sent to itself, or awaits from itself
+        self._own: dict[tuple[int, int], deque[Request]] = {}
 
     def run(self, program: Program, args: Sequence[Any]) -> Any:
         """Run the program on this rank; its result, or its error."""
         transport = self.transport
         coroutine = start(program, self.comm, args)
         try:
-            result = self._drive(coroutine)
+            foreign_thing = coroutine.send(None)  # all waiting is done inside
+        except StopIteration as stop:
+            result = stop.value
         except BaseException as error:
-            raise blame(error, transport.rank, transport.size,
-                        f"{transport.name} engine") from error.__cause__
+            raise self._blame(error) from error.__cause__
+        else:
+            raise self._blame(foreign(coroutine, foreign_thing))
         finally:
             close(coroutine)
         if self.home.called:
@@ -63,27 +71,18 @@ class ProcessWorld:
         transport.finish()
         return result
 
-    def _drive(self, coroutine: Any) -> Any:
-        value, error = None, None
-        while True:
-            try:
-                operation = coroutine.throw(error) if error else coroutine.send(value)
-            except StopIteration as stop:
-                return stop.value
-            if not isinstance(operation, Operation):
-                raise foreign(coroutine, operation)
-            value, error = None, None
-            try:
-                value = self._perform(operation)
-            except Exception as raised:  # raised again at the program's await
-                error = raised
+    def _blame(self, error: BaseException) -> BaseException:
+        transport = self.transport
+        return blame(error, transport.rank, transport.size, f"{transport.name} engine")
 
     # -- messages --------------------------------------------------------------------------------
 
     def start(self, request: Request) -> None:
         """Post a send or a receive."""
         comm, peer = request.comm, request.comm.group[request.peer]
-        if request.sends:
+        if peer == self.home.rank:
+            self._start_own(request)
+        elif request.sends:
             array = request.array
             assert array is not None
             request.engine = self.transport.send_array(array, peer, comm.context, request.tag)
@@ -91,11 +90,28 @@ class ProcessWorld:
         else:
             request.engine = self.transport.receive_array(peer, comm.context, request.tag)
 
-    def _perform(self, operation: Operation) -> Any:
+    def _start_own(self, request: Request) -> None:
+        """A message from this rank to itself needs no engine."""
+        comm = request.comm
+        box = self._own.setdefault((comm.context, request.tag), deque())
+        if not box or box[0].sends == request.sends:
+            box.append(request)
+            return
+        other = box.popleft()
+        send, receive = (request, other) if request.sends else (other, request)
+        assert send.array is not None
+        receive.value = send.array if send.owned else send.array.copy()
+        self.home.ledger.add("send", comm.group, receive.value.nbytes, 0, 1)
+        self.home.ledger.add("recv", comm.group, 0, receive.value.nbytes, 0)
+        send.done = receive.done = True
+
+    def perform(self, operation: Operation) -> Any:
         """Wait for a message, or do this rank's part of a collective."""
         if isinstance(operation, Collective):
             return self._collective(operation)
         assert isinstance(operation, Request)
+        if operation.peers[0] == self.home.rank:
+            raise waits_for_itself(operation)
         result = None
         if operation.sends:
             self.transport.wait_sent(operation.engine)
@@ -141,6 +157,8 @@ class ProcessWorld:
         tag = wire_tag(comm.context, COLLECTIVE)
         buffers = (data, np.empty(moves.lengths[2 * comm.rank + 1], dtype))
         part = _part(moves, comm.rank)
+        for span, out_span in part.kept:
+            _view(buffers, out_span)[...] = _view(buffers, span)
         with np.errstate(all="ignore"):  # an overflow to inf is a result, as it is on a GPU
             for sends, receives in part.steps:
                 handles = []
@@ -168,8 +186,6 @@ class ProcessWorld:
                             ufunc(payload, _view(buffers, piece.own), out=out)
                         else:
                             ufunc(_view(buffers, piece.own), payload, out=out)
-            for span, out_span in part.kept:
-                _view(buffers, out_span)[...] = _view(buffers, span)
         return buffers[1]
 
     def _exchange(self, comm: Communicator, content: Any) -> list[Any]:

@@ -118,13 +118,21 @@ def swept_shared_memory() -> Iterator[None]:
     try:
         yield
     finally:
-        left = [path for path in set(_SEGMENTS.glob("mpich_*")) - before
-                if path.owner() == getpass.getuser()]
-        if left:
+        end = time.monotonic() + _GRACE_S
+        while left := [path for path in set(_SEGMENTS.glob("mpich_*")) - before if _is_own(path)]:
             used = set(_mapped())
             for path in left:
                 if str(path) not in used:
                     path.unlink(missing_ok=True)
+            if time.monotonic() > end:  # another job's
+                break
+            time.sleep(_POLL_S)
+
+
+def _is_own(path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return path.owner() == getpass.getuser()
+    return False
 
 
 def _mapped() -> Iterator[str]:

@@ -23,6 +23,7 @@ from distlearn.comm.layout import Array, Layout
 from distlearn.comm.wire import DATA, ENVELOPE, ENVELOPE_BYTES, as_bytes, pack, unpack, wire_tag
 
 BACKENDS = ("gloo", "nccl")
+_NOTHING = np.empty(0, np.uint8)
 
 
 def launched() -> bool:
@@ -58,6 +59,8 @@ class TorchTransport:
         except ImportError as error:
             raise EngineError(f"the torch engine needs torch ({error}): "
                               "pip install 'distlearn[torch]'") from error
+        if backend not in (None, *BACKENDS):
+            raise ValueError(f"backend = {backend!r} is not one of {', '.join(BACKENDS)}")
         self._torch, self._dist = torch, dist
         self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         local = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
@@ -179,11 +182,11 @@ class TorchTransport:
         pg, rank = self._groups[group], group.index(self.rank)
         if name == "barrier":
             dist.barrier(pg)
-            return np.empty(0, np.uint8)
+            return _NOTHING
+        if name == "broadcast" and rank != call.root:
+            data = np.empty(sum(sizes), spread.dtype)
         source = self._up(data, dtype)
         if name == "broadcast":
-            if rank != call.root:
-                source = self._torch.empty(sum(sizes), dtype=dtype, device=self._device)
             dist.broadcast(source, group[call.root or 0], pg)
             return self._down(source, spread.dtype)
         if name == "all_gather":
@@ -222,9 +225,11 @@ class TorchTransport:
 
     def _up(self, data: Array, dtype: Any) -> Any:
         """A flat tensor on the engine's device that holds a copy of the data."""
-        raw = self._torch.from_numpy(data.view(np.uint8).copy())
-        return raw.view(dtype).to(self._device)
+        tensor = self._torch.empty(data.size, dtype=dtype)
+        if data.size:
+            tensor.view(self._torch.uint8).numpy()[:] = data.view(np.uint8)
+        return tensor.to(self._device)
 
     def _down(self, tensor: Any, dtype: np.dtype[Any]) -> Array:
-        raw: Array = tensor.cpu().view(self._torch.uint8).numpy()
+        raw: Array = tensor.cpu().view(self._torch.uint8).numpy() if tensor.numel() else _NOTHING
         return raw.view(dtype)

@@ -51,6 +51,8 @@ class VirtualWorld:
         Keeps the steps of all collectives, to be drawn.
     """
 
+    blocking = False
+
     def __init__(self, ranks: int, nodes: tuple[int, ...],
                  recording: Recording | None = None) -> None:
         self.size, self.recording = ranks, recording
@@ -130,13 +132,17 @@ class VirtualWorld:
         array = send.array
         assert array is not None
         receive.value = array if send.owned else array.copy()
-        send.array = array[:0] if array.ndim else None  # delivered: let the memory go
+        send.array = None  # delivered: let the memory go
         send.comm.ledger.add("send", send.comm.group, array.nbytes, 0, 1)
         receive.comm.ledger.add("recv", receive.comm.group, 0, array.nbytes, 0)
         request.done = other.done = True
         rank = other.comm.home.rank
         if self.waiting[rank] is other:
             self._wake(rank, other.value)
+
+    def perform(self, operation: Operation) -> Any:
+        """Never called: operations are yielded to `run`."""
+        raise NotImplementedError
 
     # -- collectives -----------------------------------------------------------------------------
 

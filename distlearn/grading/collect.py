@@ -23,7 +23,7 @@ class Entry:
     Attributes
     ----------
     student : str
-        Name of the folder, or of the file without its suffix; printable characters only.
+        Name of the folder, or of the file without suffixes; printable characters only.
     files : tuple of Path
         Candidates, in order of their names.
     trouble : str
@@ -68,7 +68,7 @@ def entries(folder: Path) -> list[Entry]:
         if path.name.startswith(".") or path.name in _SKIPPED:
             continue
         is_folder = path.is_dir() and not path.is_symlink()
-        found.setdefault(path.name if is_folder else path.stem, []).append(path)
+        found.setdefault(path.name if is_folder else _stem(path.name), []).append(path)
     taken: set[str] = set()
     result = []
     for name, paths in found.items():
@@ -127,9 +127,7 @@ def choose(entry: Entry, questions: Sequence[Question]) -> Choice:
         others = ", ".join(f"`{_printable(x.submission.path.name)}`" for x in rivals[:4])
         notes.insert(0, f"Several files have answers: `{_printable(best.submission.path.name)}` "
                         f"counted, {others} did not.")
-    elif len(entry.files) == 1 or ranked[0][0][0]:
-        notes = notes if len(entry.files) == 1 or not ranked[0][0][0] else notes[:3]
-    return Choice(best, tuple(notes))
+    return Choice(best, tuple(notes[:5]))
 
 
 def _walk(folder: Path, depth: int) -> Iterator[Path]:
@@ -146,6 +144,13 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
             yield from _walk(path, depth + 1)
         else:
             yield path
+
+
+def _stem(name: str) -> str:
+    """The file's name without its suffixes, also where a download has added one."""
+    while Path(name).suffix in (".ipynb", ".py", ".txt", ".json"):
+        name = Path(name).stem
+    return name
 
 
 def _printable(name: str) -> str:

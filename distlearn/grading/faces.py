@@ -31,21 +31,21 @@ def text(result: QuestionResult, *, graded: bool = True) -> str:
     lines = [f"{head}; {result.points} of {question.points} points" if graded else head]
     if result.ok:
         return "\n".join([*lines, *_wrap("note", " ".join(result.notes), 2)])
-    if result.cases and len(result.cases) <= 5:
-        lines += [f"  {_mark(case):7} {_cut(case.call, WIDTH - 10)}" for case in result.cases]
     case = result.shown
-    if case is not None:
-        lines += _wrap("call", case.call, 3)
+    tail = _wrap("call", case.call, 3) if case is not None else []
     if case is not None and case.comparable:
-        lines += _values(case)
+        tail += _values(case)
     else:
         if result.reason:
-            lines += _wrap("got" if case else "why", result.reason, 3)
+            tail += _wrap("got" if case else "why", result.reason, 3)
         if case is not None:
-            lines += _wrap("wanted", short(case.wanted, 2 * WIDTH), 1)
-    lines += _wrap("hint", result.hint, 3)
-    lines += _wrap("note", " ".join(result.notes), 2)
-    return "\n".join(lines[:MAX_LINES])
+            tail += _wrap("wanted", short(case.wanted, 2 * WIDTH), 1)
+    tail += _wrap("hint", result.hint, 3)
+    tail += _wrap("note", " ".join(result.notes), 2)
+    overview = [f"  {_mark(c):7} {_cut(c.call, WIDTH - 10)}" for c in result.cases]
+    if len(overview) + len(tail) >= MAX_LINES:
+        overview = []
+    return "\n".join([*lines, *overview, *tail][:MAX_LINES])
 
 
 def html(result: QuestionResult, *, graded: bool = True) -> str:

@@ -27,6 +27,12 @@ from distlearn.grading.outcome import KINDS, Outcome, Run
 from distlearn.grading.plain import decode, encode
 from distlearn.grading.submission import Cell
 
+try:  # imported here so that the children find it compiled
+    from distlearn.grading import worker
+except ImportError:
+    raise ImportError("grading runs learners' code in child processes with limits on time and "
+                      "memory; that needs Linux or macOS") from None
+
 START_SECONDS = 60.0
 RESULT_BYTES = 8 * 2**20
 WALL_FACTOR = 3.0
@@ -121,7 +127,7 @@ class _Child:
         self.result, result_write = os.pipe()
         root = str(Path(__file__).resolve().parents[2])
         start = (  # this very package, whatever else is installed
-            f"import sys; sys.path.insert(0, {root!r}); from distlearn.grading.worker import main; "
+            f"import sys; sys.path.insert(0, {root!r}); from {worker.__name__} import main; "
             f"sys.path.remove({root!r}); main({request_read}, {result_write})")
         self.process = subprocess.Popen(
             [sys.executable, "-s", "-P", "-B", "-c", start],

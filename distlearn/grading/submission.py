@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_BYTES = 32 * 2**20
-MAX_CODE = 2**20
+MAX_CODE = 2**19
 
 _PERCENT = re.compile(r"^#\s*%%")
 _MAGIC = re.compile(r"^\s*(%{1,2}[A-Za-z]|!|\?|[A-Za-z_][\w.]*\?{1,2}\s*$|[\w, ]+=\s*[%!][A-Za-z])")
@@ -121,7 +121,7 @@ def read(path: Path) -> Submission:
     if path.suffix == ".ipynb":
         raise SubmissionError("is called .ipynb but is not a notebook (no JSON object)")
     if len(text) > MAX_CODE:
-        raise SubmissionError(f"has {len(text):,} characters, too many for an answer")
+        raise SubmissionError(f"has {len(text):,} characters of code, too many for an answer")
     submission = Submission(path, False, tuple(_python_cells(path.name, text)))
     if path.suffix != ".py" and not any(_looks_like_python(c) for c in submission.cells):
         raise SubmissionError("is neither a notebook (.ipynb) nor Python (.py)")
@@ -143,12 +143,14 @@ def _notebook(path: Path, text: str) -> Submission:
         source = cell.get("source", cell.get("input", ""))
         if isinstance(source, list):
             source = "".join(line for line in source if isinstance(line, str))
-        if not isinstance(source, str) or len(source) > MAX_CODE:
-            source = ""
+        source = source if isinstance(source, str) else ""
         if cell.get("cell_type") == "code":
             cells.append(Cell(f"code cell {len(cells) + 1}", _without_magics(source)))
         else:
             prose.append(source)
+    size = sum(len(cell.source) for cell in cells)
+    if size > MAX_CODE:
+        raise SubmissionError(f"has {size:,} characters of code, too many for an answer")
     return Submission(path, True, tuple(cells), "\n".join(prose))
 
 

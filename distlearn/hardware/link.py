@@ -23,7 +23,7 @@ class Link:
 
     Examples
     --------
-    >>> Link.from_bandwidth(25e9, latency_s=5e-6).time(1_000_000)
+    >>> round(Link.from_bandwidth(25e9, latency_s=5e-6).time(1_000_000), 9)
     4.5e-05
     """
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from distlearn.comm import (
     CommError,
     Communicator,
+    DeadlockError,
     EngineError,
     MismatchError,
     RankError,
@@ -27,7 +25,17 @@ from distlearn.comm import (
     run,
 )
 from distlearn.comm import job as jobs
-from distlearn.comm.supervise import Supervisor
+from distlearn.comm.supervise import Supervisor, swept_shared_memory
+from tests.comm.failing_programs import (
+    OwnError,
+    one_exits,
+    one_is_killed,
+    one_raises,
+    result_stays,
+    shapes_differ,
+    waits_for_itself,
+    waits_forever,
+)
 
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None,
                                reason="mpi4py is not installed: pip install 'distlearn[mpi]'")
@@ -37,51 +45,13 @@ ENGINES = [pytest.param("mpi", marks=needs_mpi), pytest.param("torch", marks=nee
 LIMIT_S = 120
 
 
-class OwnError(Exception):
-    """An exception of the test's own."""
-
-
-async def one_raises(comm: Communicator) -> None:
-    if comm.rank == 2:
-        raise OwnError("mine")
-    await comm.barrier()
-
-
-async def one_is_killed(comm: Communicator) -> None:
-    await comm.barrier()
-    if comm.rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    await comm.barrier()
-
-
-async def one_exits(comm: Communicator) -> None:
-    if comm.rank == 1:
-        sys.exit(3)
-    await comm.recv(1)
-
-
-async def shapes_differ(comm: Communicator) -> None:
-    half = await comm.split(comm.rank // 2)
-    assert half is not None
-    await half.all_reduce(np.zeros(2 + (comm.rank == 3)))
-    await comm.barrier()
-
-
-async def waits_forever(comm: Communicator) -> None:
-    await comm.recv((comm.rank + 1) % comm.size)
-
-
-async def result_stays(comm: Communicator) -> Any:
-    return lambda: comm.rank
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_error_of_one_rank_is_the_one_raised(engine: str) -> None:
     with pytest.raises(OwnError, match="mine") as caught:
         run(one_raises, 4, engine, timeout=LIMIT_S)
     notes = "\n".join(caught.value.__notes__)
     assert f"in rank 2 of 4 ({engine} engine)" in notes
-    assert 'raise OwnError("mine")' in notes and "test_processes.py" in notes
+    assert 'raise OwnError("mine")' in notes and "failing_programs.py" in notes
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -104,8 +74,14 @@ def test_a_mismatch_has_its_name_between_processes_too(engine: str) -> None:
         run(shapes_differ, 4, engine, timeout=LIMIT_S)
     assert "shape differs: (2,) on rank 2; (3,) on rank 3" in str(caught.value)
     assert "rank 3 waits in all_reduce(float64 (3,), op='sum')" in str(caught.value)
-    assert [w.location.split(":")[0].endswith("test_processes.py") for w in caught.value.waiting
+    assert [w.location.split(":")[0].endswith("failing_programs.py") for w in caught.value.waiting
             ] == [True, True]
+
+
+@pytest.mark.parametrize("engine", ["virtual", *ENGINES])
+def test_a_rank_that_waits_for_itself(engine: str) -> None:
+    with pytest.raises(DeadlockError, match=r"rank \d waits for (rank \d|itself)"):
+        run(waits_for_itself, 2, engine, timeout=LIMIT_S)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -126,17 +102,18 @@ def test_the_time_limit_says_where_ranks_were(tmp_path: Path) -> None:
     jobs.dump(job, tmp_path)
     command, variables = launch.mpiexec_command(
         2, [sys.executable, "-m", "distlearn.comm.worker", str(tmp_path)])
-    with Supervisor() as supervisor:
+    with swept_shared_memory(), Supervisor() as supervisor:
         supervisor.start(command, {**os.environ, **variables})
         end = time.monotonic() + LIMIT_S
         text = ""
         while text.count("in waits_forever") < 2 and time.monotonic() < end:
             text = str(jobs.time_limit(tmp_path, job))
-        assert "rank 0 was at" in text and "rank 1 was at" in text and __file__ in text
+        assert "rank 0 was at" in text and "rank 1 was at" in text
+        assert text.count("failing_programs.py") == 2
     assert None not in supervisor.statuses
 
 
-SCRIPT = """
+SCRIPT = r"""
 import sys
 import numpy as np
 from distlearn.comm import run
@@ -156,7 +133,8 @@ if "early" in sys.argv:
     if MPI.COMM_WORLD.rank == 1:
         sys.exit(4)
     MPI.COMM_WORLD.Barrier()
-print("sums", run(program, engine="mpi", **({"ranks": 2} if "start" in sys.argv else {})))
+sums = run(program, engine="mpi", **({"ranks": 2} if "start" in sys.argv else {}))
+print(f"sums {sums}\n", end="", flush=True)  # one write: ranks share the terminal
 """
 
 
@@ -253,6 +231,19 @@ def test_flavours(answer: str, kind: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert command[0] == str(mpiexec) and command[1:3] == ["-n", "3"] and command[-1] == "python"
     assert ("--oversubscribe" in command) == (kind == "openmpi")
     assert ("I_MPI_THREAD_YIELD" in variables) == (kind == "intel")
+
+
+@pytest.mark.parametrize(("statuses", "says", "rank"), [
+    ([137], "a rank was killed by SIGKILL (exit status 137)", None),  # Open MPI
+    ([9], "a rank was killed by SIGKILL (exit status 9)", None),  # MPICH
+    ([1], "a rank ended with exit status 1", None),
+    ([1, -11, 1], "rank 1 was killed by SIGSEGV (exit status -11)", 1),
+    ([0, 0, 7], "rank 2 ended with exit status 7", 2),
+])
+def test_ends_without_a_python_error(statuses: list[int], says: str, rank: int | None) -> None:
+    error = jobs.killed(statuses, ["noise\n"])
+    assert isinstance(error, RankError) and str(error).startswith(says)
+    assert error.rank == rank and "noise" in str(error)
 
 
 def test_arguments() -> None:

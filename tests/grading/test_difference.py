@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distlearn.plots import difference_svg
@@ -30,6 +30,7 @@ def test_order_marks_the_first_difference_and_every_other() -> None:
     assert svg.count('class="dld-f"') == 2
 
 
+@settings(max_examples=50)
 @given(got=ACTIONS, wanted=ACTIONS)
 def test_any_two_orders_can_be_drawn(got: list[str], wanted: list[str]) -> None:
     svg = difference_svg(got, wanted)

@@ -55,6 +55,9 @@ def test_links_and_huge_files_are_refused(
     (tmp_path / "link.ipynb").symlink_to(tmp_path / "real.ipynb")
     with pytest.raises(SubmissionError, match="symbolic link"):
         read(tmp_path / "link.ipynb")
+    monkeypatch.setattr("distlearn.grading.submission.MAX_CODE", 1000)
+    with pytest.raises(SubmissionError, match="characters of code"):
+        read(tmp_path / "real.ipynb")
     monkeypatch.setattr("distlearn.grading.submission.MAX_BYTES", 100)
     with pytest.raises(SubmissionError, match="MiB, over the"):
         read(tmp_path / "real.ipynb")
@@ -97,24 +100,34 @@ def test_docstrings_with_empty_lines_stay_whole(tmp_path: Path) -> None:
     assert len(read(path).cells) == 2
 
 
-@pytest.mark.parametrize("trouble", [
-    "while True: pass", "import sys; sys.exit()", "input()", "def broken(:", "1 / 0",
-    "import not_there", "import os\nos._exit(1)", "raise KeyboardInterrupt", "for i in [1: pass",
-    "x = [0] * 10**12", "%%html\n<b>", "\x00", "import os\nos.kill(os.getppid(), 9)",
-])
-def test_trouble_in_another_cell_costs_nothing(tmp_path: Path, trouble: str) -> None:
-    sources = cells()
-    path = notebook(tmp_path / "ann.ipynb", [trouble, *sources[:3], trouble, *sources[3:], trouble])
-    assert scores(path) == expected()
+def test_trouble_in_other_cells_costs_nothing(tmp_path: Path) -> None:
+    trouble = [
+        "while True: pass", "import sys; sys.exit()", "input()", "def broken(:", "1 / 0",
+        "import not_there", "import os\nos._exit(1)", "raise KeyboardInterrupt",
+        "for i in [1: pass", "x = [0] * 10**12", "%%html\n<b>", "\x00",
+        "import os\nos.kill(os.getppid(), 9)", "p = m = r = i = 0\nwhile True: i += 1",
+    ]
+    sources = [piece for source in cells() for piece in (*trouble, source)]
+    assert scores(notebook(tmp_path / "ann.ipynb", [*sources, *trouble])) == expected()
 
 
-@pytest.mark.parametrize("trouble", [
-    "while True: pass", "import sys; sys.exit()", "n = input()", "1 / 0", "import not_there",
-    "import os\nos._exit(1)", "def broken(:",
+@pytest.mark.parametrize("troubles", [
+    {"while True: pass": "time limit", "import sys; sys.exit()": "stopped Python",
+     "n = input()": "asks for input", "1 / 0": "exception", "import not_there": "exception"},
+    {"import os\nos._exit(1)": "stopped Python", "def broken(:": "syntax error",
+     "raise KeyboardInterrupt": "interrupted", "x = [0] * 10**12": "memory limit",
+     "raise NotImplementedError": "exception"},
 ])
-def test_trouble_in_its_own_cell_costs_the_question(tmp_path: Path, trouble: str) -> None:
-    path = notebook(tmp_path / "ann.ipynb", cells(bubble_fraction=f"{trouble}\n{BUBBLE}"))
-    assert scores(path) == expected("bubble_fraction")
+def test_trouble_in_its_own_cell_costs_the_question(
+        tmp_path: Path, troubles: dict[str, str]) -> None:
+    sources = [f"{trouble}\n{source}" for trouble, source in
+               zip(troubles, right().values(), strict=True)]
+    results = grade_file(notebook(tmp_path / "ann.ipynb", sources), time_limit=1.0).students[0]
+    assert [result.status for result in results.results] == list(troubles.values())
+    assert results.total == 0
+    for result in results.results:
+        assert result.hint or result.status == "exception"
+        assert "code cell" in result.reason or result.status in ("time limit", "stopped Python")
 
 
 def test_only_what_a_function_uses_is_run(tmp_path: Path) -> None:
@@ -169,7 +182,7 @@ def test_an_answer_in_a_text_cell_is_noticed(tmp_path: Path) -> None:
 
 def test_layouts_and_which_file_counts(tmp_path: Path) -> None:
     notebook(tmp_path / "ann" / "deep" / "down" / "x.ipynb", cells())
-    notebook(tmp_path / "bob.ipynb", cells())
+    notebook(tmp_path / "bob.ipynb.txt", cells())
     script(tmp_path / "cem.py", cells())
     notebook(tmp_path / "dee" / "answers_1.ipynb", [right()["bubble_fraction"]])
     notebook(tmp_path / "dee" / "answers_2.ipynb", cells())
@@ -182,7 +195,7 @@ def test_layouts_and_which_file_counts(tmp_path: Path) -> None:
     assert [one.student for one in found] == ["ann", "bob", "cem", "dee", "eve", "fay"]
     choices = {one.student: choose(one, questions()) for one in found}
     names = {s: c.program.submission.path.name if c.program else "" for s, c in choices.items()}
-    assert names == {"ann": "x.ipynb", "bob": "bob.ipynb", "cem": "cem.py",
+    assert names == {"ann": "x.ipynb", "bob": "bob.ipynb.txt", "cem": "cem.py",
                      "dee": "answers_2.ipynb", "eve": "", "fay": ""}
     assert "`answers_2.ipynb` counted, `answers_1.ipynb` did not" in choices["dee"].notes[0]
     assert "empty" in choices["eve"].notes[0]
