@@ -195,7 +195,7 @@ def test_copies_are_checked() -> None:
     schedule = build("chimera", 2, 2)
     assert schedule.ranks[0][0] == ("F", 0, 0)
     swapped = replace(schedule, direction=(1, 0))
-    with pytest.raises(ScheduleError, match=r"F0\.0 is done on rank 0, but stage 0 lives on rank 1"):
+    with pytest.raises(ScheduleError, match=r"F0\.0 is done on rank 0, but stage 0 lives on"):
         validate(swapped)
 
 
