@@ -48,14 +48,15 @@ def peaks(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
 
 
 def curve(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
-          ends: Sequence[Sequence[float]], rank: int) -> list[tuple[float, int, float]]:
+          ends: Sequence[Sequence[float]], rank: int, pieces_only: bool = False
+          ) -> list[tuple[float, int, float]]:
     """What ``rank`` keeps over time: (time, pieces from then on, bytes), from (0, 0, 0) on.
 
-    What is freed at a moment makes room for what is taken at that moment. Evicted activations
+    With ``pieces_only``, the points at which pieces come or go. What is freed at a moment makes room for what is taken at that moment. Evicted activations
     are on both ranks while they travel.
     """
     result: list[tuple[float, int, float]] = []
-    for point in _running(schedule, costs, starts, ends, rank):
+    for point in _running(schedule, costs, starts, ends, rank, pieces_only):
         if result and result[-1][0] == point[0]:
             result[-1] = point
         else:
@@ -64,13 +65,15 @@ def curve(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
 
 
 def _running(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
-             ends: Sequence[Sequence[float]], rank: int) -> list[tuple[float, int, float]]:
+             ends: Sequence[Sequence[float]], rank: int, pieces_only: bool = False
+             ) -> list[tuple[float, int, float]]:
     """The curve with every change, also those at one time."""
     changes = sorted(_changes(schedule, costs, starts, ends, rank), key=lambda c: c[:2])
     result, pieces, size = [(0.0, 0, 0.0)], 0, 0.0
     for time, _, more, more_bytes in changes:
         pieces, size = pieces + more, size + more_bytes
-        result.append((time, pieces, size))
+        if more or not pieces_only:
+            result.append((time, pieces, size))
     return result
 
 

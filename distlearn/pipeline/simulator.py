@@ -48,11 +48,7 @@ def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
     """
     costs = costs if costs is not None else Costs()
     starts, ends = run(schedule, costs)
-    busy = tuple(
-        sum(end - start for action, start, end in zip(row, start_row, end_row, strict=True)
-            if action[0] not in TRANSFERS)
-        for row, start_row, end_row in zip(schedule.ranks, starts, ends, strict=True)
-    )
+    busy = _busy(schedule, costs)
     spans = [end[-1] - start[0] for start, end in zip(starts, ends, strict=True) if start]
     peak_activations, peak_bytes = peaks(schedule, costs, starts, ends)
     return Timeline(
@@ -66,3 +62,24 @@ def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
         peak_activations=peak_activations,
         peak_bytes=peak_bytes,
     )
+
+
+def _busy(schedule: Schedule, costs: Costs) -> tuple[float, ...]:
+    """Per rank, the sum of its durations (not of end - start, which would be rounded)."""
+    stages, scale = schedule.stages, costs.slice_scale
+    seconds = {kind: costs.per_stage(kind, stages) for kind in "FBIWR"}
+    pair = None if costs.pair is None else costs.per_stage("pair", stages)
+    totals = []
+    for row in schedule.ranks:
+        total = 0.0
+        for action in row:
+            kind = action[0]
+            if len(action) == 5:
+                parts = action.parts
+                total += (sum(seconds[part[0]][part[1]] for part in parts) if pair is None
+                          else pair[action[1]])
+            elif kind not in TRANSFERS:
+                duration = seconds[kind][action[1]]
+                total += duration if scale is None else duration * scale[action.slice or 0]
+        totals.append(total)
+    return tuple(totals)

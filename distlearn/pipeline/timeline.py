@@ -108,14 +108,15 @@ class Timeline:
 
         An activation is counted from the start of its F (or R) to the end of its B or W.
         """
-        return [(time, pieces) for time, pieces, _ in self._curve(rank)]
+        return [(time, pieces) for time, pieces, _ in self._curve(rank, pieces_only=True)]
 
     def byte_curve(self, rank: int) -> list[tuple[float, float]]:
         """Bytes of activations kept by a rank over time: (time, bytes from then on)."""
         return [(time, size) for time, _, size in self._curve(rank)]
 
-    def _curve(self, rank: int) -> list[tuple[float, int, float]]:
-        return memory.curve(self.schedule, self.costs, self.starts, self.ends, rank)
+    def _curve(self, rank: int, pieces_only: bool = False) -> list[tuple[float, int, float]]:
+        return memory.curve(
+            self.schedule, self.costs, self.starts, self.ends, rank, pieces_only)
 
     @cached_property
     def state_bytes(self) -> tuple[float, ...]:

@@ -74,7 +74,7 @@ def test_memory_is_freed_at_both_halves_of_the_backward() -> None:
     one = Schedule.from_text("schedule mine p=1 m=1 v=1\nplacement 0\nrank 0: F0.0 I0.0 W0.0")
     timeline = simulate(one, Costs(F=1, I=2, W=3, activation=10, activation_after_I=4))
     assert timeline.byte_curve(0) == [(0.0, 10), (3.0, 4), (6.0, 0)]
-    assert timeline.memory_curve(0) == [(0.0, 1), (3.0, 1), (6.0, 0)]
+    assert timeline.memory_curve(0) == [(0.0, 1), (6.0, 0)]
 
 
 def test_recomputation_keeps_the_input_only() -> None:
