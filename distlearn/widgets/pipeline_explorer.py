@@ -93,7 +93,7 @@ class PipelineExplorer(Face):
         costs = Costs(F=F, B=B, I=I, W=W, comm=comm)  # type: ignore[arg-type]
         costs_F, costs_B, _, costs_W = Costs(costs.F, costs.B, costs.I, costs.W).uniform()
         self._first = {"p": p, "m": m, "v": v, "F": costs_F, "B": costs_B, "W": costs_W,
-                       "comm": costs.comm}
+                       "comm": costs.one_comm()}
         self._controls: dict[str, Any] = {"schedule": ipywidgets.Dropdown(
             options=names, value=schedule, description="schedule")}
         for key in ("p", "m", "v"):
