@@ -32,7 +32,8 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
 
     An action starts when its rank is free and what it needs has arrived: a forward needs the
     previous stage's output, a backward the next stage's gradient (at the last stage, its own
-    forward), W its I. A pair starts when both its parts can.
+    forward), W its I. A pair starts when both its parts can. A forward right after an eviction
+    waits until that has left, for it needs the room.
 
     Raises
     ------
@@ -52,13 +53,14 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
     direction = [copy for copy in schedule.direction for _ in range(schedule.slices)]
     ahead, back = run.delays(1), run.delays(-1)
 
-    position, free = [0] * len(rows), [0.0] * len(rows)
+    position, free, leaves = [0] * len(rows), [0.0] * len(rows), [0.0] * len(rows)
     starts: Times = [[] for _ in rows]
     ends: Times = [[] for _ in rows]
     ready = deque(range(len(rows)))
     while ready:
         rank = ready.popleft()
         row, now = rows[rank], free[rank]
+        evicted = leaves[rank]  # when the room is there, right after an eviction; else 0
         started, ended = starts[rank].append, ends[rank].append
         for index in range(position[rank], len(row)):
             action = row[index]
@@ -70,6 +72,8 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
                 if arrived is None:
                     sleepers[unit] = rank
                     break
+                if evicted > arrived:
+                    arrived = evicted
             elif kind == "B" or kind == "I":
                 arrived = backward_in[unit]
                 if arrived is None:
@@ -91,9 +95,11 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
                 started(times[0])
                 ended(times[1])
                 now = times[2]
+                evicted = times[1] if kind == "E" else 0.0
                 ready.extend(run.awake)
                 run.awake.clear()
                 continue
+            evicted = 0.0
             start = arrived if arrived > now else now
             now = start + (seconds[kind][stage] if scale is None
                            else seconds[kind][stage] * scale[i % slices])
@@ -124,7 +130,7 @@ def run_in_order(schedule: Schedule, costs: Costs) -> tuple[Times, Times]:
                 ready.append(sleepers.pop(key))
         else:
             index = len(row)
-        position[rank], free[rank] = index, now
+        position[rank], free[rank], leaves[rank] = index, now, evicted
     if any(at < len(row) for at, row in zip(position, rows, strict=True)):
         raise StuckError(position)
     return starts, ends

@@ -52,8 +52,8 @@ def curve(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
           ) -> list[tuple[float, int, float]]:
     """What ``rank`` keeps over time: (time, pieces from then on, bytes), from (0, 0, 0) on.
 
-    With ``pieces_only``, the points at which pieces come or go. What is freed at a moment makes room
-    for what is taken at that moment. Evicted activations are on both ranks while they travel.
+    With ``pieces_only``, the points at which pieces come or go. What is freed at a moment makes
+    room for what is taken at that moment. Evicted activations are on both ranks while they travel.
     """
     result: list[tuple[float, int, float]] = []
     for point in _running(schedule, costs, starts, ends, rank, pieces_only):

@@ -229,6 +229,10 @@ def test_bpipe(p: int, m: int) -> None:
     assert timeline.makespan == simulate(build("1f1b", p, m)).makespan
     assert most(p) == (p + 3) // 2
     assert max(timeline.peak_activations) <= most(p)
+    for swap in (0.25, 0.5, 1):  # F = 1, B = 2: hidden, except where the warm-up waits for room
+        slower = simulate(timeline.schedule, Costs(swap=swap))
+        assert max(slower.peak_activations) <= most(p)
+        assert slower.makespan <= timeline.makespan + swap * p
     schedule = timeline.schedule
     for x, row in enumerate(schedule.ranks):
         out = sum(a.kind == "E" for a in row)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from distlearn.pipeline.action import Action
+from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
-from distlearn.pipeline.schedules.chimera import order as chimera
+from distlearn.pipeline.schedules import chimera
 
 
 def order(p: int, m: int, batches: int = 3) -> Schedule:
@@ -34,7 +34,7 @@ def order(p: int, m: int, batches: int = 3) -> Schedule:
     if p % 4 or m % p or batches < 1:
         raise ValueError("amdp needs p divisible by 4, m divisible by p and batches >= 1; "
                          f"got p={p} m={m} batches={batches}")
-    grid = chimera(p, m * batches, directions=p // 2)
+    grid = chimera.order(p, m * batches, directions=p // 2)
     versions, steps = [], []
     for row in grid.ranks:
         left, done = [m] * batches, list[int]()
@@ -42,7 +42,7 @@ def order(p: int, m: int, batches: int = 3) -> Schedule:
         for k, action in enumerate(row):
             read.append(len(done))
             if action.kind == "B":
-                _count_down(left, action, m)
+                left[action.microbatch // m] -= 1
                 while len(done) < batches and left[len(done)] == 0:
                     done.append(k + 1)
         versions.append(tuple(read))
@@ -50,5 +50,14 @@ def order(p: int, m: int, batches: int = 3) -> Schedule:
     return replace(grid, name="amdp", versions=tuple(versions), steps=tuple(steps))
 
 
-def _count_down(left: list[int], action: Action, m: int) -> None:
-    left[action.microbatch // m] -= 1
+def bubble_time(p: int, m: int, costs: Costs, batches: int = 3) -> float:
+    """Idle time of a rank, ``2 (B + (m batches / p - 1)(B - F))``, once for all batches; B >= F.
+
+    Chimera's, with p/2 directions: nothing is idle between units if F = B.
+    """
+    return chimera.bubble_time(p, m * batches, costs, directions=p // 2)
+
+
+def peak_activations(p: int, m: int, r: int, batches: int = 3) -> int:
+    """Stage activations kept by rank r: ``p - 1 + min(r % 4, 3 - r % 4)``, as Chimera."""
+    return chimera.peak_activations(p, m * batches, r, directions=p // 2)

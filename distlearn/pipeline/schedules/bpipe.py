@@ -18,8 +18,8 @@ from distlearn.pipeline.schedules.one_f_one_b import one_f_one_b
 def order(p: int, m: int) -> Schedule:
     """1F1B's order, with evictions (E) and loads (L) on the ranks x < p/2.
 
-    No rank keeps more than ``ceil((p+2)/2)`` activations, if a transfer takes no longer than B and
-    none is needed during warm-up, or transfers are free. A load starts one backward ahead.
+    No rank keeps more than ``ceil((p+2)/2)`` activations, if a transfer takes no longer than F and
+    B. A load starts one backward ahead; a forward right after an eviction waits for the room.
 
     Parameters
     ----------

@@ -5,6 +5,9 @@ section 4. Works on any schedule: a forward keeps only its input; a recomputatio
 back before the backward. R needs no gradient, so it runs while the rank would wait for one; R is
 left out where the backward follows its forward at once; and with the memory that is saved,
 forwards move up into the idle time before the first backward.
+
+Bubble: the base's, less the recomputations that fall into it. Peak: on most bases one whole
+activation per rank, and the inputs (``costs.checkpoint``) of those under way.
 """
 
 from __future__ import annotations

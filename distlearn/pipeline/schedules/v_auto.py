@@ -3,6 +3,8 @@
 Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory", NeurIPS 2024, section 3.4
 and appendix A. Blocks are tried as the paper has them: any first rank, then one offset from rank
 to rank, and another one from some rank on.
+
+Bubble: none closed. Peak: within the limit.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism", ICLR 2024, section 4.1. At F = I = W the
 search finds an order without bubbles (another one than ZB-H2's).
+
+Bubble: about none within the longest rank's span, for F, I and W not too
+unequal. Peak: 2p whole activations, counted by bytes (part goes at I). Any m >= 1.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism", ICLR 2024, section 3.1 (the heuristic).
 Hand-made orders are free of bubbles only for special times. This greedy search takes F, I, W, the
 transfer time and how much fits into memory, builds eight candidates, and keeps the shortest.
+
+Bubble: none closed; ``((p-1)(I+2c)+pF)/F`` activations of memory are about where more stops helping
+(appendix B). Peak: within the limit, each rank's last part until its W. Any m >= 1.
 """
 
 from __future__ import annotations
