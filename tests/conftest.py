@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+# Two test processes on two cores: a matrix product must not start threads of its own.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 # A loaded machine must not fail a law, and a red run must be red again: no deadline, fixed seeds.
 # `HYPOTHESIS_PROFILE=explore pytest` looks further, with fresh randomness.
 settings.register_profile("fixed", deadline=None, derandomize=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from distlearn import __version__
-from distlearn.cli import doctor, grading, schedule
+from distlearn.cli import doctor, grading, mpi, schedule
 from distlearn.cli.errors import Group
 
 app = typer.Typer(
@@ -49,4 +49,6 @@ app.command("check", rich_help_panel="Exercises",
 app.command("grade", rich_help_panel="Exercises",
             epilog=grading.GRADE_EXAMPLES)(grading.grade)
 app.command("release", rich_help_panel="Exercises")(grading.release)
+app.command("mpirun", rich_help_panel="This machine", epilog=mpi.EXAMPLES,
+            context_settings={"allow_interspersed_args": False})(mpi.mpirun)
 app.command("doctor", rich_help_panel="This machine")(doctor.doctor)

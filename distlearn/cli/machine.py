@@ -184,13 +184,15 @@ def sandbox() -> list[Finding]:
     None is required: what is missing makes grading less strict, never impossible.
     """
     linux = "needs Linux" if not sys.platform.startswith("linux") else ""
+    allow = linux or ("switched off: sysctl kernel.unprivileged_userns_clone=1, or a container "
+                      "that allows unshare and mount")
     return [
         Finding("child processes", True, True, "one for each question, ended after its time"),
         _tried("resource limits", "memory, processor time, file size", _LIMITS,
                "needs a Unix system: run grading on Linux or macOS"),
-        _tried("namespaces", "no network, no other processes", _NAMESPACES,
-               linux or "switched off: sysctl kernel.unprivileged_userns_clone=1, or a container "
-                        "that allows unshare"),
+        _tried("namespaces", "no network, no other processes", _NAMESPACES, allow),
+        _tried("private disk", "hidden cases and your files are out of sight, nothing is writable",
+               _DISK, allow),
     ]
 
 
@@ -209,6 +211,13 @@ raise SystemExit("no effect")
 _NAMESPACES = """
 from distlearn.grading.confine import enter_namespaces
 raise SystemExit(0 if enter_namespaces() else "not allowed")
+"""
+_DISK = """
+import tempfile
+from distlearn.grading.confine import enter_namespaces
+from distlearn.grading.view import narrow
+ok = enter_namespaces() and narrow(tempfile.gettempdir(), ())
+raise SystemExit(0 if ok else "not allowed")
 """
 
 

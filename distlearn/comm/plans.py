@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -102,6 +103,7 @@ def union(blocks: Sequence[Chunks]) -> Chunks:
     return tuple(sorted(chunk for block in blocks for chunk in block))
 
 
+@lru_cache(maxsize=1024)
 def even_split(total: int, parts: int) -> tuple[int, ...]:
     """Cut ``total`` items as ``numpy.array_split`` does: the first ``total % parts`` get one more.
 

@@ -69,7 +69,8 @@ def grade(
     if target.exists() and not target.is_dir():
         raise NotADirectoryError(f"out_dir {target} exists and is not a folder")
     limits = Limits(time_limit, memory_limit)
-    report = _grade(entries(source), sets, _hidden(hidden), limits, jobs, progress)
+    closed = [path.resolve() for path in (source, target, *([Path(hidden)] if hidden else []))]
+    report = _grade(entries(source), sets, _hidden(hidden), limits, jobs, progress, closed)
     write(report, target)
     return report
 
@@ -88,7 +89,9 @@ def grade_file(
     Parameters and errors as `grade`; the report has one student.
     """
     one = _one(Path(path))
-    return _grade([one], sets, _hidden(hidden), Limits(time_limit, memory_limit), jobs, False)
+    closed = [Path(hidden).resolve()] if hidden else []
+    limits = Limits(time_limit, memory_limit)
+    return _grade([one], sets, _hidden(hidden), limits, jobs, False, closed)
 
 
 def check_file(
@@ -129,7 +132,7 @@ def check_file(
     if question is not None:
         asked = questions(question) if question in SETS else (find(question),)
     limits = Limits(time_limit, memory_limit)
-    return _grade([one], None, {}, limits, jobs, False, asked, graded=False)
+    return _grade([one], None, {}, limits, jobs, False, (), asked, graded=False)
 
 
 def _one(path: Path) -> Entry:
@@ -144,7 +147,7 @@ def _hidden(path: str | Path | None) -> dict[str, tuple[Case, ...]]:
 
 def _grade(
     found: Sequence[Entry], sets: Sequence[str] | None, extra: dict[str, tuple[Case, ...]],
-    limits: Limits, jobs: int | None, progress: bool | None,
+    limits: Limits, jobs: int | None, progress: bool | None, closed: Sequence[Path],
     asked: tuple[Question, ...] | None = None, graded: bool = True,
 ) -> Report:
     if jobs is not None and jobs < 1:
@@ -158,7 +161,7 @@ def _grade(
     def work(task: tuple[str, Question]) -> QuestionResult:
         student, question = task
         cases = (*question.cases, *extra.get(question.id, ()))
-        return _question(choices[student], question, cases, limits, cancel)
+        return _question(choices[student], question, cases, limits, closed, cancel)
 
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         try:
@@ -181,7 +184,7 @@ def _grade(
 
 
 def _question(choice: Choice, question: Question, cases: Sequence[Case], limits: Limits,
-              cancel: Event) -> QuestionResult:
+              closed: Sequence[Path], cancel: Event) -> QuestionResult:
     if choice.program is None:
         reason = " ".join(choice.notes) or "There is no file that can be graded."
         return QuestionResult(question, 0, "no submission", reason=reason)
@@ -199,7 +202,8 @@ def _question(choice: Choice, question: Question, cases: Sequence[Case], limits:
         result = run(
             part.cells, question.function, [case.args for case in cases],
             module="__main__" if submission.notebook else "submission",
-            without=question.without, limits=limits, cancel=cancel)
+            without=question.without, limits=limits,
+            closed=closed, cancel=cancel)
         result = Run(result.outcomes, result.stopped, result.called, part.notes)
     if result.stopped is None and len(result.outcomes) < len(cases):
         result = Run(result.outcomes, Outcome("silent", message="it was cancelled"), True)

@@ -18,6 +18,7 @@ KINDS = (
     "input",        # it asks for keyboard input
     "time",         # it ran longer than the limit
     "memory",       # it needed more memory than the limit
+    "processes",  # it started more processes or threads than it may
     "recursion",    # it called itself without end
     "interrupted",  # the learner pressed stop
     "silent",       # the process ended and sent nothing understandable

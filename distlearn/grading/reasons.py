@@ -53,6 +53,9 @@ def explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: 
             "Does every loop end? Does its variable change?"),
         "memory": Reason(
             "memory limit", f"{at}it ran out of memory{code}.", "Does a list grow without end?"),
+        "processes": Reason(
+            "too many processes", "It started too many processes or threads and was stopped.",
+            "The question needs none: a plain function that computes and returns is enough."),
         "recursion": Reason(
             "exception", f"{at}it calls itself without end{code}.",
             "A function that calls itself needs a case in which it does not."),

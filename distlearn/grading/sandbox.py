@@ -17,12 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+from distlearn.grading import hidden
 from distlearn.grading.outcome import KINDS, Outcome, Run
 from distlearn.grading.plain import decode, encode
 from distlearn.grading.submission import Cell
@@ -73,6 +74,7 @@ def run(
     module: str = "__main__",
     without: tuple[str, ...] = (),
     limits: Limits | None = None,
+    closed: Sequence[Path] = (),
     cancel: Event | None = None,
 ) -> Run:
     """Run the cells in a child process, then call the function with each tuple of arguments.
@@ -89,6 +91,9 @@ def run(
     without : tuple of str
         Library functions that the answer has to do without.
     limits : Limits, optional
+    closed : sequence of Path
+        Files and folders that the code shall not see, where the system can hide them. Always among
+        them: home and temporary folders, and the repository that this package runs from.
     cancel : threading.Event, optional
         Set it from another thread to end the child at once.
 
@@ -104,6 +109,7 @@ def run(
         "cells": [{"label": cell.label, "source": cell.padded} for cell in cells],
         "calls": [[encode(arg) for arg in args] for args in calls],
         "time_limit": limits.seconds, "memory_limit": limits.memory, "processes": _processes(),
+        "closed": [str(path) for path in (*_private(), *closed)],
     }).encode()
     with tempfile.TemporaryDirectory(prefix="distlearn-", ignore_cleanup_errors=True) as home:
         child = _Child(request, token, Path(home))
@@ -227,6 +233,8 @@ def _why_ended(child: _Child, limits: Limits) -> Outcome:
     cpu, number = ended.get("cpu"), ended.get("signal")
     if child.flooded:
         return Outcome("silent", message="it sent more than can be read")
+    if ended.get("crowded"):
+        return Outcome("processes")
     spent = isinstance(cpu, int | float) and cpu >= limits.seconds and bool(number)
     if spent or number in (signal.SIGPROF, signal.SIGXCPU):
         return Outcome("time", message=f"{limits.seconds:g} s")
@@ -265,6 +273,16 @@ def _environment(home: Path) -> dict[str, str]:
         "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(home), "PYTHONHASHSEED": "0",
         "PYTHONUTF8": "1", **dict.fromkeys(threads, "1"),
     }
+
+
+def _private() -> Iterator[Path]:
+    """Folders that are nobody else's business."""
+    yield Path(tempfile.gettempdir()).absolute()
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        yield Path.home()
+    cases = hidden.default_path()
+    if cases is not None:  # with tests, solutions and their history
+        yield cases.parents[1]
 
 
 def _processes() -> int:

@@ -37,7 +37,7 @@ def main(request_fd: int, result_fd: int) -> NoReturn:
     os.close(result_fd)
     token = str(request["token"])
     supervise(lambda: _work(request, _sender(channel, token)),
-              lambda message: _sender(channel, token)(message))
+              lambda message: _sender(channel, token)(message), request["closed"])
 
 
 def _work(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from distlearn.plots.collective_cost import collective_cost, crossovers
+from distlearn.plots.collective_svg import collective_story, collective_svg
+from distlearn.plots.collective_trace import Trace, describe_collective, trace
 from distlearn.plots.comparison import bubble, memory
 from distlearn.plots.difference import difference_svg
 from distlearn.plots.palette import KIND_NAMES, PALETTE
@@ -12,12 +15,19 @@ from distlearn.plots.timeline_svg import describe, timeline_svg
 __all__ = [
     "KIND_NAMES",
     "PALETTE",
+    "Trace",
     "bubble",
+    "collective_cost",
+    "collective_story",
+    "collective_svg",
+    "crossovers",
     "describe",
+    "describe_collective",
     "difference_svg",
     "memory",
     "roofline",
     "roofline_text",
     "timeline",
     "timeline_svg",
+    "trace",
 ]

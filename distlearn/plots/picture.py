@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -21,10 +22,14 @@ class Picture(Figure):
     ----------
     width, height : float
         Size in inches.
+    dark : mapping of str to str, optional
+        Further light colours (``#rrggbb``) and what dark makes of them.
     """
 
-    def __init__(self, width: float, height: float) -> None:
+    def __init__(self, width: float, height: float, *,
+                 dark: Mapping[str, str] | None = None) -> None:
         super().__init__(figsize=(width, height), layout="constrained")
+        self._dark = {one.lower(): other for one, other in (dark or {}).items()}
         self.set_facecolor(PALETTE["light"]["background"])
 
     def _repr_svg_(self) -> str:
@@ -32,13 +37,13 @@ class Picture(Figure):
         with mpl.rc_context({"svg.hashsalt": "distlearn", "svg.fonttype": "none"}):
             self.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
         text = buffer.getvalue()
-        return text.replace("</svg>", f"<style>{dark_style()}</style>\n</svg>", 1)
+        return text.replace("</svg>", f"<style>{dark_style(self._dark)}</style>\n</svg>", 1)
 
 
-def dark_style() -> str:
-    """CSS for a matplotlib SVG: each light colour of the palette becomes its dark counterpart."""
+def dark_style(further: Mapping[str, str]) -> str:
+    """CSS for a matplotlib SVG: each light colour of the palette, and ``further``, goes dark."""
     light, dark = PALETTE["light"], PALETTE["dark"]
-    pairs = {light[name]: dark[name] for name in light}
+    pairs = {light[name]: dark[name] for name in light} | dict(further)
     inks = {}
     for kind in "FBIW":
         for chunk in range(CHUNKS):

@@ -70,7 +70,8 @@ class PipelineExplorer(Face):
 
     label = "Pipeline explorer"
     scripts: ClassVar[Sequence[str]] = (
-        "numbers.js", "simulate.js", "timeline_svg.js", "pipeline_view.js", "pipeline_explorer.js",
+        "numbers.js", "simulate.js", "timeline_svg.js", "pipeline_view.js", "copy_text.js",
+        "pipeline_explorer.js",
     )
     mount = "mountPipelineExplorer"
 

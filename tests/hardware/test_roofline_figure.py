@@ -1,10 +1,12 @@
 """The roofline figure, for its data: roofs, ridges and points are where the model says."""
 
 import io
+import re
 
 import pytest
 
 from distlearn.hardware import Work, adam_step, devices, gemm, layer_norm, roofline
+from distlearn.plots.palette import PALETTE, contrast
 from distlearn.plots.roofline import roofline as draw
 from distlearn.plots.roofline import roofline_text
 
@@ -57,6 +59,19 @@ def test_labels_do_not_overlap():
     boxes.append(figure.axes[0].get_legend().get_window_extent())
     for i, one in enumerate(boxes):
         assert not any(one.overlaps(other) for other in boxes[i + 1:])
+
+
+def test_every_colour_has_a_dark_one_that_can_be_read():
+    five = [*devices(), *devices()][:5]
+    drawing, style = draw(five, KERNELS)._repr_svg_().split("<style>")
+    background = PALETTE["dark"]["background"]
+    for key, colour in set(re.findall(r"\b(fill|stroke): (#\w{6})", drawing)):
+        assert f'"{key}: {colour}"' in style, f"{key} {colour} stays as it is in the dark"
+    lines = set(re.findall(r"stroke: (#\w{6}); stroke-width: 2[;\"]", drawing))
+    assert len(lines) == 5
+    for colour in lines:
+        dark = re.search(rf'"stroke: {colour}"\]{{stroke:(#\w{{6}})', style)[1]
+        assert contrast(dark, background) >= 4.5, (colour, dark)
 
 
 def test_text_alternative_names_every_device_and_kernel():
