@@ -39,7 +39,7 @@ class Formula:
     def of(cls, timeline: Timeline, options: dict[str, Any]) -> Formula:
         """Evaluate the formulas of a schedule that `build` made with these options."""
         schedule = timeline.schedule
-        name, p, m, v = schedule.name, schedule.p, schedule.m, schedule.v
+        name, p, m, v = schedule.name, schedule.p, schedule.m // schedule.batches, schedule.v
         at = {} if v == 1 else {"v": v}
         peaks = None
         with suppress(ValueError):

@@ -38,6 +38,8 @@ class Schedule:
         the stage of copy c; ``copies[0]`` is ``placement``. Empty for one copy.
     direction : tuple of int, optional
         ``direction[i]`` is the copy through which microbatch i travels. Empty for one copy.
+    batches : int
+        Batches run without a flush; m counts the microbatches of all of them.
     partner : tuple of int, optional
         ``partner[r]`` is the rank to which rank r evicts activations. Empty if nobody does.
 
@@ -66,6 +68,7 @@ class Schedule:
     copies: Table = field(default=(), repr=False)
     direction: tuple[int, ...] = field(default=(), repr=False)
     partner: tuple[int, ...] = field(default=(), repr=False)
+    batches: int = 1
 
     @property
     def stages(self) -> int:
@@ -87,7 +90,8 @@ class Schedule:
         """Write the schedule as text, one line per rank; `from_text` reads it back."""
         lines = [
             f"schedule {self.name} p={self.p} m={self.m} v={self.v}"
-            + (f" slices={self.slices}" if self.slices != 1 else ""),
+            + (f" slices={self.slices}" if self.slices != 1 else "")
+            + (f" batches={self.batches}" if self.batches != 1 else ""),
             "placement " + " ".join(map(str, self.placement)),
         ]
         for word in ("direction", "partner"):
@@ -138,7 +142,8 @@ class Schedule:
                 "schedule text needs a 'schedule NAME p= m= v=' line, a 'placement' line and one "
                 f"'rank R:' line per rank; got {len(ranks)} rank lines, header {header}"
             )
-        p, m, v, slices = (int(header.get(key, 1)) for key in ("p", "m", "v", "slices"))
+        p, m, v, slices, batches = (
+            int(header.get(key, 1)) for key in ("p", "m", "v", "slices", "batches"))
         if len(ranks) != p or len(lists["placement"]) != p * v:
             raise ValueError(
                 f"schedule text says p={p} v={v} but has {len(ranks)} rank lines "
@@ -146,7 +151,8 @@ class Schedule:
             )
         rows: dict[str, object] = {
             plural: tuple(tables[word]) for plural, word in _TABLES.items()}
-        return cls(header["name"], p, m, v, slices=slices, **lists, **rows)  # type: ignore[arg-type]
+        return cls(header["name"], p, m, v, slices=slices, batches=batches,
+                   **lists, **rows)  # type: ignore[arg-type]
 
 
 _TABLES = {"ranks": "rank", "versions": "versions", "steps": "steps", "copies": "copy"}

@@ -47,7 +47,7 @@ def order(p: int, m: int, batches: int = 3) -> Schedule:
                     done.append(k + 1)
         versions.append(tuple(read))
         steps.append(tuple(done))
-    return replace(grid, name="amdp", versions=tuple(versions), steps=tuple(steps))
+    return replace(grid, name="amdp", batches=batches, versions=tuple(versions), steps=tuple(steps))
 
 
 def bubble_time(p: int, m: int, costs: Costs, batches: int = 3) -> float:

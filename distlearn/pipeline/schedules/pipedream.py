@@ -37,7 +37,7 @@ def order(p: int, m: int, vertical_sync: bool = False) -> Schedule:
 
 
 def without_flush(name: str, p: int, m: int, batch: int,
-                  version: Callable[[int, Action], int]) -> Schedule:
+                  version: Callable[[int, Action], int], batches: int = 1) -> Schedule:
     """1F1B over m microbatches, an update after every ``batch`` backwards, and versions."""
     ranks = tuple(tuple(one_f_one_b(r, min(p - 1 - r, m), m)) for r in range(p))
     versions = tuple(tuple(version(r, a) for a in row) for r, row in enumerate(ranks))
@@ -45,7 +45,7 @@ def without_flush(name: str, p: int, m: int, batch: int,
         tuple(k + 1 for k, a in enumerate(row) if a.kind == "B" and (a.microbatch + 1) % batch == 0)
         for row in ranks)
     return Schedule(name, p, m, 1, placement=tuple(range(p)), ranks=ranks,
-                    versions=versions, steps=steps)
+                    versions=versions, steps=steps, batches=batches)
 
 
 def bubble_time(p: int, m: int, costs: Costs, vertical_sync: bool = False) -> float:

@@ -32,7 +32,7 @@ def order(p: int, m: int, batches: int = 3) -> Schedule:
         raise ValueError("pipedream_2bw needs m >= p - 1 microbatches per batch and batches >= 1; "
                          f"got p={p} m={m} batches={batches}")
     return without_flush("pipedream_2bw", p, m * batches, m,
-                         lambda r, action: max(action.microbatch // m - 1, 0))
+                         lambda r, action: max(action.microbatch // m - 1, 0), batches)
 
 
 def bubble_time(p: int, m: int, costs: Costs, batches: int = 3) -> float:

@@ -36,7 +36,7 @@ def order(p: int, m: int, batches: int = 3) -> Schedule:
     def version(r: int, action: Action) -> int:
         return action.microbatch // m
 
-    return without_flush("xpipe", p, m * batches, m, version)
+    return without_flush("xpipe", p, m * batches, m, version, batches)
 
 
 def version_difference(p: int, m: int, r: int, batch: int) -> int:

@@ -3,7 +3,8 @@
 Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism", ICLR 2024, section 4.1. At F = I = W the
 search finds ZB-H1's order.
 
-Bubble: at most ZB-H1's, ``(p-1)(F+I-W)``. Peak: p whole activations, counted by bytes (part goes at I). Any m >= 1.
+Bubble: at most ZB-H1's, ``(p-1)(F+I-W)``. Peak: p whole activations, counted by
+bytes (part goes at I). Any m >= 1.
 """
 
 from __future__ import annotations
