@@ -9,9 +9,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from distlearn.grading.plain import Other
+
+
+class View(NamedTuple):
+    """The part of an answer that shows why it is wrong, beside what is wanted there.
+
+    ``part`` names it, such as "the result of rank 2"; "" if it is the whole answer.
+    """
+
+    got: Any
+    wanted: Any
+    part: str = ""
 
 
 class Answer(Protocol):
@@ -34,9 +45,13 @@ class Answer(Protocol):
         """The likely mistake, or ""."""
         ...
 
+    def view(self, got: Any, wanted: Any) -> View:
+        """What to show of them. ``got`` is None where there is nothing to compare."""
+        return View(got, wanted)
+
 
 @dataclass(frozen=True)
-class Number:
+class Number(Answer):
     """A finite number, right within a relative tolerance; int or float."""
 
     tolerance: float = 1e-6
@@ -49,7 +64,7 @@ class Number:
             return f"It returned a whole number of {digits} digits; {self.noun} is asked for."
         if type(got) in (int, float):
             return ""
-        return _misfit(got, self.noun)
+        return misfit(got, self.noun)
 
     def same(self, got: Any, wanted: Any) -> bool:
         """See `Answer`."""
@@ -79,7 +94,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Count:
+class Count(Answer):
     """A whole number; 3.0 counts as 3."""
 
     noun: str = "a whole number"
@@ -90,7 +105,7 @@ class Count:
             return ""
         if type(got) is float:
             return f"It returned {got!r}, but {self.noun} is asked for."
-        return _misfit(got, self.noun)
+        return misfit(got, self.noun)
 
     def same(self, got: Any, wanted: Any) -> bool:
         """See `Answer`."""
@@ -104,7 +119,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Actions:
+class Actions(Answer):
     """A list (or tuple) of actions as text, such as ``["F0.0", "B0.0"]``."""
 
     noun: str = "a list of actions such as ['F0.0', 'B0.0']"
@@ -112,17 +127,17 @@ class Actions:
     def misfit(self, got: Any) -> str:
         """See `Answer`."""
         if type(got) is str and got:
-            return (f"It returned one text, {_short(got)}; a list with one text per action is "
+            return (f"It returned one text, {short(got)}; a list with one text per action is "
                     "asked for.")
         if type(got) not in (list, tuple):
-            return _misfit(got, self.noun)
+            return misfit(got, self.noun)
         for k, item in enumerate(got):
             if type(item) is str:
                 continue
             if isinstance(item, Other) and item.what.startswith("Action"):
                 return (f"Item {k} of the list is an Action object; its text is asked for: "
                         "write str(action).")
-            what = f"<{item.what}>" if isinstance(item, Other) else _short(item)
+            what = f"<{item.what}>" if isinstance(item, Other) else short(item)
             return f"Item {k} of the list is {what}; every item has to be text such as 'F0.0'."
         return ""
 
@@ -158,13 +173,14 @@ def first_difference(got: list[Any], wanted: list[Any]) -> int:
     return next((k for k, (a, b) in pairs if a != b), min(len(got), len(wanted)))
 
 
-def _misfit(got: Any, noun: str) -> str:
+def misfit(got: Any, noun: str) -> str:
+    """What is wrong with the type of ``got``, where ``noun`` is asked for."""
     if got is None:
         return f"It returned None, so it ended without `return`; {noun} is asked for."
     if type(got) is bool:
         return f"It returned {got}; {noun} is asked for."
     if type(got) is str:
-        quoted = f"It returned text, {_short(got)}; {noun} is asked for"
+        quoted = f"It returned text, {short(got)}; {noun} is asked for"
         return quoted + (": leave out the quotes or the formatting." if "number" in noun else ".")
     if isinstance(got, Other):
         if got.what in ("generator", "map", "filter", "zip", "range", "dict_keys", "reversed"):
@@ -177,11 +193,12 @@ def _misfit(got: Any, noun: str) -> str:
             return f"It is an `async def`; {noun} is asked for: write a plain `def`."
         return f"It returned an object of type {got.what}; {noun} is asked for."
     if type(got) in (list, tuple) and len(got) == 1 and "number" in noun:
-        return (f"It returned a {type(got).__name__} with one item, {_short(got)}; {noun} is asked "
+        return (f"It returned a {type(got).__name__} with one item, {short(got)}; {noun} is asked "
                 "for.")
-    return f"It returned a {type(got).__name__}, {_short(got)}; {noun} is asked for."
+    return f"It returned a {type(got).__name__}, {short(got)}; {noun} is asked for."
 
 
-def _short(value: Any, width: int = 60) -> str:
+def short(value: Any, width: int = 60) -> str:
+    """``repr``, cut to a width."""
     text = repr(value)
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -16,8 +16,28 @@ from typing import Any
 
 from distlearn.grading.plain import encode
 
+Perform = Callable[[Any, list[Any]], Any]
+"""Call a function with arguments, in whatever way the question asks for."""
+
 PRINTED_KEPT = 400
 MESSAGE_KEPT = 300
+
+
+class Trouble(Exception):  # noqa: N818
+    """What a `Perform` has to say instead of a value.
+
+    Attributes
+    ----------
+    kind : str
+        Of an `Outcome`.
+    message : str
+    place : str
+        ``file:line`` of the learner's code, or "".
+    """
+
+    def __init__(self, kind: str, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.message, self.place = kind, message, place
 
 
 class _Tee(io.TextIOBase):
@@ -40,6 +60,7 @@ def call(
     args: list[Any],
     namespace: dict[str, Any],
     label: Callable[[str], str] = str,
+    perform: Perform | None = None,
 ) -> dict[str, Any]:
     """Call ``function(*args)`` and describe the result; never raises.
 
@@ -53,6 +74,8 @@ def call(
         Globals of the learner's code, by which its frames are known.
     label : callable
         Turns a frame's file name into words such as ``code cell 4``.
+    perform : callable, optional
+        Calls it in another way, as ``perform(function, args)``.
 
     Returns
     -------
@@ -64,7 +87,7 @@ def call(
     tee = _Tee(sys.stdout)
     try:
         with redirect_stdout(tee):
-            value = function(*args)
+            value = function(*args) if perform is None else perform(function, args)
             coded = encode(value)
     except BaseException as error:  # SystemExit and KeyboardInterrupt are answers here
         return {**describe(error, namespace, label), "printed": tee.kept}
@@ -76,6 +99,10 @@ def describe(
     *, calling: bool = True,
 ) -> dict[str, Any]:
     """The fields of an `Outcome` for an exception: kind, message, where in the learner's code."""
+    if isinstance(error, Trouble):
+        file, _, line = error.place.rpartition(":")
+        return {"kind": error.kind, "message": error.message[:MESSAGE_KEPT],
+                **_place(file, int(line or 0), label)}
     where, code, inside = _last_frame(error.__traceback__, namespace, label)
     kinds: list[tuple[type[BaseException], str]] = [
         (NotImplementedError, "stub"), (SystemExit, "exit"), (EOFError, "input"),
@@ -88,12 +115,22 @@ def describe(
         kind = "syntax"
     try:
         text = str(error.msg if isinstance(error, SyntaxError) else error)
+        text += "".join(f" ({note})" for note in getattr(error, "__notes__", ())
+                        if note.startswith("on rank "))
     except BaseException:  # an exception whose __str__ raises
         text = ""
     name = type(error).__name__
     message = f"{name}: {text}" if text else name
     message = message.encode("utf-8", "replace").decode()[:MESSAGE_KEPT]
     return {"kind": kind, "message": message, "where": where, "code": code}
+
+
+def _place(file: str, line: int, label: Callable[[str], str]) -> dict[str, str]:
+    """Where, and the line of code; empty if there is no such line."""
+    if not file:
+        return {"where": "", "code": ""}
+    return {"where": f"{label(file)}, line {line}",
+            "code": linecache.getline(file, line).strip()[:120]}
 
 
 def _last_frame(

@@ -36,6 +36,21 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Readable:
+    """The files of an entry that can be read.
+
+    Attributes
+    ----------
+    programs : tuple of Program
+    notes : tuple of str
+        What is wrong with the others.
+    """
+
+    programs: tuple[Program, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Choice:
     """The file of an entry that counts for a set of questions.
 
@@ -99,25 +114,31 @@ def entry(student: str, paths: Sequence[Path]) -> Entry:
     return Entry(student, tuple(files), trouble)
 
 
-def choose(entry: Entry, questions: Sequence[Question]) -> Choice:
+def readable(entry: Entry) -> Readable:
+    """Read and analyse all files of an entry."""
+    notes = [entry.trouble] if entry.trouble else []
+    programs = []
+    for path in entry.files:
+        try:
+            programs.append(Program(read(path)))
+        except SubmissionError as error:
+            notes.append(f"`{_printable(path.name)}` {error}.")
+    return Readable(tuple(programs), tuple(notes))
+
+
+def choose(files: Readable, questions: Sequence[Question]) -> Choice:
     """The file that answers most of the questions.
 
     Of two that answer equally many, a notebook goes before a Python file, and then the name that
     comes last in the alphabet (``answers_v2`` before ``answers_v1``).
     """
-    notes = [entry.trouble] if entry.trouble else []
+    notes = list(files.notes)
     ranked: list[tuple[tuple[int, int, bool, str], Program]] = []
-    for path in entry.files:
-        name = _printable(path.name)
-        try:
-            submission = read(path)
-        except SubmissionError as error:
-            notes.append(f"`{name}` {error}.")
-            continue
-        program = Program(submission)
+    for program in files.programs:
         written = sum(program.written(question.function) for question in questions)
         present = sum(question.function in program.defined for question in questions)
-        ranked.append(((written, present, submission.notebook, str(path)), program))
+        submission = program.submission
+        ranked.append(((written, present, submission.notebook, str(submission.path)), program))
     if not ranked:
         return Choice(None, tuple(notes))
     ranked.sort(key=lambda pair: pair[0], reverse=True)

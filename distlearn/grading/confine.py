@@ -53,6 +53,8 @@ def supervise(
     ends, the kernel ends all others in it. Then the child also sees nothing of the ``hidden``
     paths, and can write in the current folder only. SIGTERM ends the child early.
     """
+    # until there is somebody to end, or it would end this process alone
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     confined = enter_namespaces()
@@ -67,6 +69,7 @@ def supervise(
     child = os.fork()
     if child == 0:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         _give_up_rights()
         work()
         os._exit(0)
@@ -85,7 +88,12 @@ def supervise(
 
 
 def _end_with(child: int) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
+    def end(*_: Any) -> None:
+        if _lives(child):  # it may just have ended by itself
+            os.kill(child, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _watch() -> list[int]:

@@ -34,7 +34,7 @@ def text(result: QuestionResult, *, graded: bool = True) -> str:
     case = result.shown
     tail = _wrap("call", case.call, 3) if case is not None else []
     if case is not None and case.comparable:
-        tail += _values(case)
+        tail += _wrap("part", case.part, 1) + _values(case)
     else:
         if result.reason:
             tail += _wrap("got" if case else "why", result.reason, 3)
@@ -71,6 +71,8 @@ def html(result: QuestionResult, *, graded: bool = True) -> str:
         rows = []
         if case is not None:
             rows.append(("call", f"<code>{escape(case.call)}</code>"))
+        if case is not None and case.part:
+            rows.append(("part", _prose(case.part)))
         if case is not None and case.comparable:
             rows.append(("got", f"<code>{escape(_window(case, got=True))}</code>"))
             rows.append(("wanted", f"<code>{escape(_window(case, got=False))}</code>"))
@@ -108,7 +110,7 @@ def _prose(sentence: str) -> str:
 
 def _values(case: CaseResult) -> list[str]:
     """Got over wanted, aligned; for lists a window around the first difference, marked."""
-    if not isinstance(case.wanted, list):
+    if not isinstance(case.wanted, list) or not isinstance(case.got, list | tuple):
         return [f"  got     {short(case.got, WIDTH)}", f"  wanted  {short(case.wanted, WIDTH)}"]
     got, wanted = [str(x) for x in case.got], [str(x) for x in case.wanted]
     k = first_difference(got, wanted)

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 
 from distlearn.grading import hidden as hidden_cases
-from distlearn.grading.collect import Choice, Entry, choose, entries, entry
+from distlearn.grading.collect import Choice, Entry, Readable, choose, entries, entry, readable
 from distlearn.grading.judge import QuestionResult, judge
 from distlearn.grading.outcome import Outcome, Run
 from distlearn.grading.question import Case, Question, questions
@@ -152,16 +152,17 @@ def _grade(
 ) -> Report:
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be >= 1; got {jobs}")
+    files = {one.student: readable(one) for one in found}
     if asked is None:
-        asked = questions(*sets) if sets else _answered(found)
-    choices = {one.student: choose(one, asked) for one in found}
+        asked = questions(*sets) if sets else _answered(files.values())
+    choices = {student: _choices(read, asked) for student, read in files.items()}
     tasks = [(one.student, question) for one in found for question in asked]
     cancel = Event()
 
     def work(task: tuple[str, Question]) -> QuestionResult:
         student, question = task
         cases = (*question.cases, *extra.get(question.id, ()))
-        return _question(choices[student], question, cases, limits, closed, cancel)
+        return _question(choices[student][question.set], question, cases, limits, closed, cancel)
 
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         try:
@@ -175,7 +176,7 @@ def _grade(
         table[student].append(result)
     students = tuple(
         StudentResult(one.student, _file(one, choices[one.student]), tuple(table[one.student]),
-                      choices[one.student].notes)
+                      _notes(choices[one.student]))
         for one in found)
     missing = [question.id for question in asked if question.id not in extra]
     notes = () if not missing or not graded else (
@@ -202,7 +203,7 @@ def _question(choice: Choice, question: Question, cases: Sequence[Case], limits:
         result = run(
             part.cells, question.function, [case.args for case in cases],
             module="__main__" if submission.notebook else "submission",
-            without=question.without, limits=limits,
+            without=question.without, program=question.how, limits=limits,
             closed=closed, cancel=cancel)
         result = Run(result.outcomes, result.stopped, result.called, part.notes)
     if result.stopped is None and len(result.outcomes) < len(cases):
@@ -210,26 +211,28 @@ def _question(choice: Choice, question: Question, cases: Sequence[Case], limits:
     return judge(question, cases, result, defined=defined, kind=submission.kind)
 
 
-def _answered(found: Sequence[Entry]) -> tuple[Question, ...]:
+def _answered(found: Iterable[Readable]) -> tuple[Question, ...]:
     """The questions of the sets that any of the submissions has something of."""
     known = questions()
-    names = {question.id.partition("/")[0] for question in known}
-    if len(names) == 1:
-        return known
-    touched = set()
-    for one in found:
-        for name in names:
-            program = choose(one, questions(name)).program
-            if program is not None and any(
-                    question.function in program.defined for question in questions(name)):
-                touched.add(name)
-    return tuple(q for q in known if not touched or q.id.partition("/")[0] in touched)
+    defined = {name for files in found for program in files.programs for name in program.defined}
+    touched = {question.set for question in known if question.function in defined}
+    return tuple(q for q in known if not touched or q.set in touched)
 
 
-def _file(one: Entry, choice: Choice) -> str:
-    if choice.program is not None:
-        return choice.program.submission.path.name
-    return one.files[0].name if one.files else ""
+def _choices(files: Readable, asked: Sequence[Question]) -> dict[str, Choice]:
+    """The file that counts for each set: a learner may hand in one for each."""
+    sets = dict.fromkeys(question.set for question in asked)
+    return {name: choose(files, [q for q in asked if q.set == name]) for name in sets}
+
+
+def _file(one: Entry, choices: dict[str, Choice]) -> str:
+    names = [choice.program.submission.path.name for choice in choices.values()
+             if choice.program is not None]
+    return ", ".join(dict.fromkeys(names)) or (one.files[0].name if one.files else "")
+
+
+def _notes(choices: dict[str, Choice]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(note for choice in choices.values() for note in choice.notes))
 
 
 def _progress(results: Iterable[QuestionResult], total: int, show: bool | None,

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from distlearn.grading.calling import Trouble
 from distlearn.grading.outcome import Outcome, Run
-from distlearn.grading.question import Case, Mistake, Question
+from distlearn.grading.plain import decode, encode
+from distlearn.grading.question import Case, Mistake, Question, RankProgram
 from distlearn.grading.reasons import explain
 
 FULL, WRONG = "full points", "wrong"
+MOST_COMPARED = 6  # wrong answers that are held against every known mistake
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,9 @@ class CaseResult:
     ok : bool or None
         None if the case was not reached.
     got, wanted : plain data
+        What to show: the part of the answer that differs, if that can be said.
+    part : str
+        Which part it is, "" for the whole.
     comparable : bool
         Whether ``got`` has the right type, so that a picture of the difference makes sense.
     trouble : str
@@ -36,6 +42,7 @@ class CaseResult:
     wanted: Any = None
     comparable: bool = False
     trouble: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,10 +111,9 @@ def judge(
                for case, outcome in zip(cases, run.outcomes, strict=False)]
     if run.stopped is not None and (run.called or results):
         results.append(_case(question, cases[len(results)], run.stopped))
-    results += [CaseResult(call_text(question, case), None, wanted=case.wanted)
-                for case in cases[len(results) :]]
+    results += [CaseResult(call_text(question, case), None) for case in cases[len(results) :]]
     before: Outcome | None = None
-    if run.outcomes and run.outcomes[0].kind in ("stub", "not_callable"):
+    if run.outcomes and run.outcomes[0].kind in ("stub", "not_callable", "plain_def"):
         before = run.outcomes[0]  # it is the same for every case
     elif not run.outcomes and not run.called:
         before = run.stopped
@@ -125,14 +131,15 @@ def _failed(question: Question, cases: Sequence[Case], run: Run, results: tuple[
     outcomes = [*run.outcomes, *([run.stopped] if run.stopped else [])]
     failing = [k for k, result in enumerate(results) if result.ok is False]
     first = failing[0]
-    wrong = [k for k in failing if results[k].comparable]
+    wrong = [k for k in failing if results[k].comparable][:MOST_COMPARED]
     if wrong and not results[first].trouble:
-        mistake = _best_mistake(question, [(cases[k], results[k].got) for k in wrong])
+        got = {k: outcomes[k].value for k in wrong}
+        mistake = _best_mistake(question, [(cases[k], got[k]) for k in wrong])
         if mistake is not None:
-            first = next(k for k in wrong if _explains(mistake, question, cases[k], results[k].got))
+            first = next(k for k in wrong if _explains(mistake, question, cases[k], got[k]))
             hint = mistake.hint
         else:
-            hint = question.answer.hint(results[first].got, results[first].wanted)
+            hint = question.answer.hint(got[first], cases[first].wanted)
         return QuestionResult(question, 0, WRONG, results, results[first], hint=hint,
                               notes=run.notes)
     why = explain(question, outcomes[first], defined, kind)
@@ -143,20 +150,41 @@ def _failed(question: Question, cases: Sequence[Case], run: Run, results: tuple[
 def _case(question: Question, case: Case, outcome: Outcome) -> CaseResult:
     text = call_text(question, case)
     if outcome.kind != "value":
-        return CaseResult(text, False, None, case.wanted, trouble=outcome.kind)
+        return CaseResult(text, False, None, _wanted(question, case), trouble=outcome.kind)
     misfit = question.answer.misfit(outcome.value)
     if misfit:
-        return CaseResult(text, False, outcome.value, case.wanted, trouble=misfit)
-    ok = question.answer.same(outcome.value, case.wanted)
-    return CaseResult(text, ok, outcome.value, case.wanted, comparable=True)
+        return CaseResult(text, False, None, _wanted(question, case), trouble=misfit)
+    if question.answer.same(outcome.value, case.wanted):
+        return CaseResult(text, True, outcome.value, case.wanted, comparable=True)
+    view = question.answer.view(outcome.value, case.wanted)
+    return CaseResult(text, False, view.got, view.wanted, comparable=True, part=view.part)
+
+
+def _wanted(question: Question, case: Case) -> Any:
+    return question.answer.view(None, case.wanted).wanted
 
 
 def _explains(mistake: Mistake, question: Question, case: Case, got: Any) -> bool:
     try:
-        value = mistake.wrong(*case.args)
+        value = wrong_value(question, mistake, case.args)
         return not question.answer.misfit(value) and question.answer.same(got, value)
-    except (ArithmeticError, ValueError, IndexError):  # the wrong formula has no value here
+    except (ArithmeticError, ValueError, IndexError, Trouble):  # the wrong way has no value here
         return False
+
+
+def wrong_value(question: Question, mistake: Mistake, args: tuple[Any, ...]) -> Any:
+    """What somebody who makes this mistake gets, as plain data.
+
+    Raises
+    ------
+    ArithmeticError, ValueError, IndexError, Trouble
+        Where the mistake leads to no value.
+    """
+    if question.how is None:
+        return mistake.wrong(*args)
+    from distlearn.grading.rank_program import performer
+
+    return decode(encode(performer(**question.how)(mistake.wrong, list(args))))
 
 
 def _best_mistake(question: Question, wrong: Sequence[tuple[Case, Any]]) -> Mistake | None:
@@ -169,10 +197,25 @@ def _best_mistake(question: Question, wrong: Sequence[tuple[Case, Any]]) -> Mist
 
 def call_text(question: Question, case: Case, width: int = 240) -> str:
     """The call as the learner would type it, shortened in the middle of long arguments."""
+    if question.program is not None:
+        return _program_text(question, question.program, case, width)
     pairs = zip(question.parameters, case.args, strict=True)
     room = width // max(1, len(case.args))
     args = ", ".join(f"{name}={short(value, room)}" for name, value in pairs)
     return f"{question.function}({args})"
+
+
+def _program_text(question: Question, program: RankProgram, case: Case, width: int) -> str:
+    """``f(comm, x, k=2) on 2 ranks: x=[1.0] on rank 0, x=[2.0] on rank 1``."""
+    named = dict(zip(question.parameters, case.args, strict=True))
+    ranks = len(named[program.each[0]])
+    room = width // (len(program.each) * ranks + len(named))
+    shared = [name if name in program.each else f"{name}={short(value, room)}"
+              for name, value in named.items()]
+    each = [", ".join(f"{name}={short(named[name][rank], room)}" for name in program.each)
+            + f" on rank {rank}" for rank in range(ranks)]
+    head = f"{question.function}({', '.join(['comm', *shared])})"
+    return f"{head} on {ranks} rank{'s' * (ranks > 1)}: {', '.join(each)}"
 
 
 def short(value: Any, width: int = 120) -> str:

@@ -84,12 +84,18 @@ def evaluate(question: Question, names: dict[str, Any]) -> QuestionResult:
     if shortcut is not None:
         stopped = Outcome("library", message=shortcut)
         return judge(question, question.cases, Run(stopped=stopped), defined=defined)
+    perform = None
+    if question.how is not None:
+        from distlearn.grading.rank_program import performer
+
+        perform = performer(**question.how)
     outcomes: list[Outcome] = []
     for case in question.cases:
-        fields = call(function, list(copy.deepcopy(case.args)), names, _cell_label())
+        args = list(copy.deepcopy(case.args))
+        fields = call(function, args, names, _cell_label(), perform)
         fields["value"] = decode(fields.get("value"))
         outcome = Outcome(**fields)
-        if outcome.kind in ("stub", "not_callable", "interrupted"):
+        if outcome.kind in ("stub", "not_callable", "plain_def", "interrupted"):
             run = Run(tuple(outcomes), outcome, called=bool(outcomes))
             return judge(question, question.cases, run, defined=defined)
         outcomes.append(outcome)

@@ -14,6 +14,9 @@ KINDS = (
     "arguments",    # it does not take the arguments the question gives
     "syntax",       # the cell that defines it cannot be read
     "library",      # it calls the library function that the question asks to do without
+    "plain_def",    # a rank program that is no `async def`
+    "operation",    # a rank program uses an operation that the question does not allow
+    "stuck",        # ranks wait for each other, or do not ask for the same
     "exit",         # sys.exit(), os._exit(), or killed itself
     "input",        # it asks for keyboard input
     "time",         # it ran longer than the limit

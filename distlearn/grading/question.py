@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 from distlearn.grading.answer import Answer
 
-SETS = ("pipeline",)
+SETS = ("pipeline", "ranks")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,26 @@ class Mistake:
 
     wrong: Callable[..., Any]
     hint: str
+
+
+@dataclass(frozen=True)
+class RankProgram:
+    """The function is a rank program, ``async def name(comm, ...)``, to be run on virtual ranks.
+
+    Attributes
+    ----------
+    operations : tuple of str
+        What it may use of its communicator, such as ``("send", "recv")``.
+    each : tuple of str
+        Parameters of which every rank has its own: the arguments of a case give a list with one
+        item per rank, and so the number of ranks. The others are the same on all ranks.
+    arrays : tuple of str
+        Parameters that the program gets as arrays of float64.
+    """
+
+    operations: tuple[str, ...]
+    each: tuple[str, ...]
+    arrays: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -51,6 +71,8 @@ class Question:
     mistakes : tuple of Mistake
     without : tuple of str
         Functions of distlearn that would give the answer away and must not be called.
+    program : RankProgram or None
+        How to run it, if it is a program for several ranks.
     """
 
     id: str
@@ -62,11 +84,30 @@ class Question:
     cases: tuple[Case, ...]
     mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
     without: tuple[str, ...] = ()
+    program: RankProgram | None = None
+
+    @property
+    def set(self) -> str:
+        """``pipeline``."""
+        return self.id.partition("/")[0]
 
     @property
     def signature(self) -> str:
         """``bubble_fraction(p, m)``."""
-        return f"{self.function}({', '.join(self.parameters)})"
+        first = ("comm",) if self.program else ()
+        return f"{self.function}({', '.join((*first, *self.parameters))})"
+
+    @property
+    def how(self) -> dict[str, Any] | None:
+        """Parameters of `rank_program.performer`; None for a plain function."""
+        if self.program is None:
+            return None
+        return {"function": self.function, "parameters": self.parameters, **asdict(self.program)}
+
+    @property
+    def head(self) -> str:
+        """``def bubble_fraction(p, m)``."""
+        return f"{'async def' if self.program else 'def'} {self.signature}"
 
 
 def questions(*sets: str) -> tuple[Question, ...]:

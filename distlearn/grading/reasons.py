@@ -32,7 +32,8 @@ def explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: 
     """
     if outcome.kind == "value":
         return Reason("wrong type", question.answer.misfit(outcome.value), _printed(outcome))
-    if outcome.kind in ("stub", "missing", "not_callable", "arguments", "library"):
+    if outcome.kind in ("stub", "missing", "not_callable", "arguments", "library", "plain_def",
+                        "operation"):
         return _about_the_function(question, outcome, defined, kind)
     at = f"{outcome.where}: " if outcome.where else ""
     code = f" in `{outcome.code}`" if outcome.code else ""
@@ -41,6 +42,8 @@ def explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: 
             "syntax error", f"{at}{outcome.message}{code}.",
             "Run this cell in the notebook: Python marks the place."
             if kind == "notebook" else "Run the file with Python: it marks the place."),
+        "stuck": Reason("deadlock" if "no rank can" in outcome.message else "ranks out of step",
+                        f"{at}{outcome.message}{code}.", _stuck_hint(outcome.message)),
         "exit": Reason(
             "stopped Python", f"{at}{_exit(outcome)}",
             "A function hands back its result with `return`; take out exit() and the like."),
@@ -76,21 +79,28 @@ def _about_the_function(question: Question, outcome: Outcome, defined: Sequence[
     if outcome.kind == "stub":
         return Reason(
             "not written yet", f"`{name}` is not written yet.",
-            f"Replace `raise NotImplementedError` in `def {question.signature}` by your code.")
+            f"Replace `raise NotImplementedError` in `{question.head}` by your code.")
     if outcome.kind == "missing":
         return Reason(
             "missing", f"{question.id} needs a function `{name}`; {_instead(name, defined, kind)}.",
-            f"Has its cell been run? It begins with `def {question.signature}:`."
-            if kind == "notebook" else f"It begins with `def {question.signature}:`.")
+            f"Has its cell been run? It begins with `{question.head}:`."
+            if kind == "notebook" else f"It begins with `{question.head}:`.")
     if outcome.kind == "not_callable":
         return Reason(
             "missing", f"{question.id} needs a function `{name}`; in your {kind} it is a value of "
             f"type {outcome.message}.",
-            f"Write `def {question.signature}:`, and use another name for the value.")
+            f"Write `{question.head}:`, and use another name for the value.")
     if outcome.kind == "arguments":
         return Reason(
             "exception", f"`{name}` cannot be called like this: {outcome.message}.",
             f"The question calls `{question.signature}`: give it these parameters.")
+    if outcome.kind == "plain_def":
+        return Reason("exception", f"`{name}` is a plain `def`. A rank program may have to wait, "
+                      f"so it is written `{question.head}:`.", "Put `async` before `def`.")
+    if outcome.kind == "operation" and question.program is not None:
+        allowed = ", ".join(f"`{x}`" for x in question.program.operations)
+        return Reason("operation not allowed", f"`{name}` uses `comm.{outcome.message}`; this "
+                      f"question is to be solved with {allowed} only.", "")
     return Reason(
         "library call", f"`{name}` calls distlearn's own `{outcome.message}`.",
         "That is the answer already: write this one yourself, and use the library to compare.")
@@ -122,7 +132,26 @@ def _exit(outcome: Outcome) -> str:
     return f"it ends the whole Python process ({outcome.message.replace(': ', ' ')})."
 
 
+def _stuck_hint(message: str) -> str:
+    if "without `await`" in message:
+        return "Write `await` before the call."
+    if "tags" in message:
+        return "Leave the tags out, or give a message the same tag at both ends."
+    if "until rank" in message and "waits for" not in message and "waits in" not in message:
+        return ("A `send` ends when its message is received, and here nobody receives. Start with "
+                "`isend`, receive, and await the send after that.")
+    if "never comes" in message or "never receives" in message:
+        return "Every send needs one receive on the other rank: count them, and look at the ranks."
+    if "finished without" in message:
+        return "Every rank of the group has to call it, also those that have nothing to give."
+    if "same collective" in message:
+        return "All ranks of a group call the same operations in the same order."
+    return "Who has to go first? Follow one message from rank to rank."
+
+
 def _exception_hint(message: str) -> str:
+    if any(name in message for name in ("'Request'", "'Collective'", "'coroutine'")):
+        return "Write `await` before an operation of `comm`: without it there is no value yet."
     hints = {
         "ZeroDivisionError": "Which denominator can be 0 for these arguments?",
         "IndexError": "Lists count from 0 and end at len - 1.",

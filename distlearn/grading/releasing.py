@@ -18,7 +18,7 @@ from typing import Any
 
 _BEGIN = re.compile(r"^\s*###\s*BEGIN SOLUTION\s*$")
 _END = re.compile(r"^\s*###\s*END SOLUTION\s*$")
-_DEF = re.compile(r"^\s*def\s+(\w+)")
+_DEF = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)")
 _KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},

@@ -17,7 +17,7 @@ class StudentResult:
     ----------
     student : str
     file : str
-        Name of the file that counted, "" if there is none.
+        Name of the file that counted, or of several, for several sets; "" if there is none.
     results : tuple of QuestionResult
         In the order of the report's questions.
     notes : tuple of str

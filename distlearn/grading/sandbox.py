@@ -73,6 +73,7 @@ def run(
     *,
     module: str = "__main__",
     without: tuple[str, ...] = (),
+    program: dict[str, Any] | None = None,
     limits: Limits | None = None,
     closed: Sequence[Path] = (),
     cancel: Event | None = None,
@@ -90,6 +91,8 @@ def run(
         The ``__name__`` that the cells see.
     without : tuple of str
         Library functions that the answer has to do without.
+    program : dict, optional
+        Parameters of `rank_program.performer`, for a function that is run on virtual ranks.
     limits : Limits, optional
     closed : sequence of Path
         Files and folders that the code shall not see, where the system can hide them. Always among
@@ -106,6 +109,7 @@ def run(
     token = secrets.token_hex(16)
     request = json.dumps({
         "token": token, "function": function, "module": module, "without": without,
+        "program": program,
         "cells": [{"label": cell.label, "source": cell.padded} for cell in cells],
         "calls": [[encode(arg) for arg in args] for args in calls],
         "time_limit": limits.seconds, "memory_limit": limits.memory, "processes": _processes(),

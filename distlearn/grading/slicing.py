@@ -200,7 +200,7 @@ def _visit(statement: ast.stmt, names: _Names, lazy: set[str]) -> None:
             names.imports[name] = statement
         elif not fresh:
             names.imports.pop(name, None)
-    if isinstance(statement, ast.FunctionDef) and _is_stub(statement):
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and _is_stub(statement):
         names.stubs.add(statement.name)
     names.bound |= bound
 
@@ -227,7 +227,7 @@ def _changed(statement: ast.stmt) -> set[str]:
     return changed
 
 
-def _is_stub(function: ast.FunctionDef) -> bool:
+def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     if len(body) != 1 or not isinstance(body[0], ast.Raise):
         return False

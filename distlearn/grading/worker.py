@@ -18,7 +18,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from distlearn.grading.calling import call, describe, uses_library
+from distlearn.grading.calling import Perform, call, describe, uses_library
 from distlearn.grading.confine import supervise
 from distlearn.grading.plain import decode
 
@@ -57,6 +57,11 @@ def _work(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> No
 def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
     module = types.ModuleType(request["module"])
     namespace = module.__dict__
+    perform: Perform | None = None
+    if request["program"] is not None:  # imported before the learner's code can be in the way
+        from distlearn.grading.rank_program import performer
+
+        perform = performer(**request["program"])
     sys.modules[request["module"]] = module
     for cell in request["cells"]:
         label, source = cell["label"], cell["source"]
@@ -81,7 +86,7 @@ def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> 
     send({"kind": "loaded"})
     for index, coded in enumerate(request["calls"]):
         args = [decode(arg) for arg in coded]
-        send({**call(function, args, namespace), "phase": "call", "index": index})
+        send({**call(function, args, namespace, perform=perform), "phase": "call", "index": index})
 
 
 def _sender(channel: int, token: str) -> Callable[[dict[str, Any]], None]:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from distlearn.grading import questions
-from distlearn.grading.judge import QuestionResult
+from distlearn.grading.judge import QuestionResult, wrong_value
 from distlearn.grading.notebook import evaluate
-from distlearn.grading.question import Question
+from distlearn.grading.question import Case, Mistake, Question
 from tests.exercises.material import hidden, mutants
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
@@ -35,7 +35,7 @@ def solution(question: Question) -> str:
         for cell in json.loads(path.read_text())["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "code" and f"def {question.function}(" in source:
-                return source
+                return f"import numpy as np\n{source}"
     raise AssertionError(f"no solution of {question.id}")
 
 
@@ -76,10 +76,10 @@ def test_known_mistakes_differ_from_the_truth_somewhere_visible(name: str) -> No
         values = []
         for case in question.cases:
             try:
-                values.append((mistake.wrong(*case.args), case.wanted))
+                values.append((wrong_value(question, mistake, case.args), case.wanted))
             except (ArithmeticError, IndexError):
                 continue
-        assert any(got != wanted for got, wanted in values), mistake.hint
+        assert any(not question.answer.same(got, wanted) for got, wanted in values), mistake.hint
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -91,12 +91,13 @@ def test_hint_of_a_known_mistake_is_given_for_that_mistake(name: str) -> None:
         result = evaluate(question, namespace)
         assert not result.ok
         same = [other.hint for other in question.mistakes
-                if all(_value(other, c.args) == _value(mistake, c.args) for c in question.cases)]
+                if all(_value(question, other, c) == _value(question, mistake, c)
+                       for c in question.cases)]
         assert result.hint in same, (mistake.hint, result.hint)
 
 
-def _value(mistake, args):  # type: ignore[no-untyped-def]
+def _value(question: Question, mistake: Mistake, case: Case) -> object:
     try:
-        return mistake.wrong(*args)
+        return wrong_value(question, mistake, case.args)
     except (ArithmeticError, IndexError):
         return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from distlearn.grading import grade, hidden
 from distlearn.grading.sandbox import Limits, run
 from distlearn.grading.submission import Cell
 from tests.grading.answers import cells, notebook
+from tests.grading.test_sandbox import processes
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(seconds=5.0, memory=2**29)
@@ -154,3 +157,37 @@ def test_the_home_folder_cannot_fill_the_disk() -> None:
                    "        total += pathlib.Path(str(k)).write_bytes(bytes(8 * 2**20))",
                    "except OSError: pass", "return total")
     assert written <= 64 * 2**20
+
+
+WITHOUT = """
+import ctypes, os, sys, tempfile
+from pathlib import Path
+from distlearn.grading import confine
+from distlearn.grading.sandbox import Limits, run
+from distlearn.grading.submission import Cell
+
+user, group = os.getuid(), os.getgid()
+assert ctypes.CDLL(None).unshare(confine.CLONE_NEWUSER) == 0
+for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+    Path(f"/proc/self/{name}").write_text(text)
+Path("/proc/sys/user/max_user_namespaces").write_text("0")
+tempfile.tempdir = sys.argv[1]
+source = '''import os, subprocess, time
+def f(x):
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    if x == 2: os.kill(os.getpid(), 9)
+    if x == 3: os.fork() or os.setsid() or time.sleep(600)
+    while x == 4: pass
+    return os.readlink("/proc/self/ns/pid")'''
+for x in (1, 2, 3, 4):
+    done = run([Cell("cell", source)], "f", [(x,)], limits=Limits(0.3, 2**28))
+    same = done.outcomes and done.outcomes[0].value == os.readlink("/proc/self/ns/pid")
+    print(x, same or done.stopped.kind)
+"""
+
+
+def test_without_namespaces_it_is_ended_and_swept_up_all_the_same(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT, str(tmp_path)], capture_output=True,
+                          text=True, check=True)
+    assert done.stdout.splitlines() == ["1 True", "2 exit", "3 True", "4 time"], done.stderr
+    assert not processes(tmp_path)
