@@ -12,6 +12,8 @@ TITLE = "Pipeline schedules"
 P, M, V = 64, 512, 4
 LIMIT_S = 2.0  # generate and simulate, 262,144 actions
 LIMIT_EXPONENT = 1.1
+SEARCH_LIMIT_S = 1.0
+REORDER_LIMIT_S = 5.0
 FLOOR = "bare loop, 3 dict operations an action"
 PEER = "torch.distributed.pipelining"
 
@@ -27,6 +29,10 @@ def results() -> Iterator[Result]:
     yield Result("simulate", simulated_s, FLOOR, floor_s)
     yield Result("validate", cpu_seconds(lambda: validate(schedule))[0], FLOOR, floor_s)
     yield from _peer(made_s, simulated_s)
+    yield Result("search zb_2p, p=16 m=128", cpu_seconds(lambda: build("zb_2p", 16, 128))[0],
+                 limit=SEARCH_LIMIT_S)
+    yield Result(f"reorder v_min, p={P} m={M}", cpu_seconds(lambda: build("v_min", P, M))[0],
+                 limit=REORDER_LIMIT_S, note="sail-sg's own greedy takes 129 s")
     yield _growth()
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 
-from distlearn.pipeline import Timeline, bubble_time, definition, peak_activations
+from distlearn.pipeline import Timeline, bubble_span, bubble_time, definition, peak_activations
 
 
 @dataclass(frozen=True)
@@ -21,28 +22,34 @@ class Formula:
     ----------
     idle : float or None
         Idle time of a rank; None where the formula does not hold.
-    peaks : tuple of int
-        Most activations kept, per rank.
+    peaks : tuple of int or None
+        Most activations kept, per rank; None where the formula does not hold.
+    span : str
+        Within which span a rank idles: ``makespan`` or ``longest_span``.
     text : str
         The formula in words, or why there is none.
     """
 
     idle: float | None
-    peaks: tuple[int, ...]
+    peaks: tuple[int, ...] | None
     text: str
+    span: str = "makespan"
 
     @classmethod
     def of(cls, timeline: Timeline, options: dict[str, Any]) -> Formula:
         """Evaluate the formulas of a schedule that `build` made with these options."""
         schedule = timeline.schedule
-        name, p, m, v = schedule.name, schedule.p, schedule.m, schedule.v
-        peaks = tuple(peak_activations(name, p, m, v, r=r, **options) for r in range(p))
+        name, p, m, v = schedule.name, schedule.p, schedule.m // schedule.batches, schedule.v
+        at = {} if v == 1 else {"v": v}
+        peaks = None
+        with suppress(ValueError):
+            peaks = tuple(peak_activations(name, p, m, r=r, **at, **options) for r in range(p))
         try:
-            idle = bubble_time(name, p, m, v, timeline.costs, **options)
+            idle = bubble_time(name, p, m, costs=timeline.costs, **at, **options)
         except ValueError as error:
             return cls(None, peaks, str(error))
         module = sys.modules[definition(name).__module__]
-        return cls(idle, peaks, first_line(module.bubble_time))
+        return cls(idle, peaks, first_line(module.bubble_time), bubble_span(name))
 
 
 def table(timeline: Timeline, formula: Formula, width: int) -> Table:
@@ -53,7 +60,8 @@ def table(timeline: Timeline, formula: Formula, width: int) -> Table:
     grid.add_column("formula", justify="right", no_wrap=True)
     if width >= 72:
         grid.add_column("definition", style="dim")
-    ideal, idle = timeline.ideal, formula.idle
+    ideal = timeline.ideal
+    idle = formula.idle if formula.span == "makespan" else None
     whole = None if idle is None else ideal + idle
 
     def row(name: str, simulated: float, closed: float | None, meaning: str,
@@ -70,8 +78,9 @@ def table(timeline: Timeline, formula: Formula, width: int) -> Table:
     row("bubble / ideal", timeline.bubble_over_ideal, idle / ideal if idle and ideal else idle,
         "idle / mean busy time (Megatron-LM)", percent=True)
     if not math.isclose(timeline.longest_span, timeline.makespan):
-        row("longest rank's span", timeline.longest_span, None,
-            "from a rank's first start to its last end", mark="")
+        row("longest rank's span", timeline.longest_span,
+            ideal + formula.idle if formula.span != "makespan" and formula.idle is not None
+            else None, "from a rank's first start to its last end", mark="")
         row("bubble in span / span", timeline.span_bubble_fraction, None,
             "idle in that span / span", percent=True, mark="")
         row("bubble in span / ideal", timeline.span_bubble_over_ideal, None,
@@ -83,7 +92,9 @@ def peaks(timeline: Timeline, formula: Formula) -> str:
     """The most activations that each rank keeps at once."""
     v, simulated = timeline.schedule.v, timeline.peak_activations
     text = f"peak activations, rank 0..{len(simulated) - 1}: {' '.join(map(str, simulated))}"
-    if formula.peaks == simulated:
+    if formula.peaks is None:
+        text += " (no formula here)"
+    elif formula.peaks == simulated:
         text += " (formula: the same)"
     else:
         text += f"\nformula: {' '.join(map(str, formula.peaks))}  ! differs from the simulation"

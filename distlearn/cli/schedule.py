@@ -68,8 +68,9 @@ def schedule(
                                    help="Pipeline ranks.")],
     m: Annotated[int, typer.Option("-m", parser=count, metavar="N", show_default=False,
                                    help="Microbatches.")],
-    v: Annotated[int, typer.Option("-v", parser=count, metavar="N",
-                                   help="Stages per rank.")] = 1,
+    v: Annotated[int | None, typer.Option(
+        "-v", parser=count, metavar="N", show_default=False,
+        help="Stages per rank; default 1, or 2 where the schedule is made for 2.")] = None,
     group: Annotated[int | None, typer.Option(
         "--group", parser=count, metavar="N", show_default=False,
         help="Microbatches that take a turn on one chunk (interleaved_1f1b).")] = None,

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from distlearn.pipeline import Event, Timeline
+from distlearn.pipeline.action import TRANSFERS
 
 # The colours of distlearn.plots.PALETTE["light"] (a test compares them): importing the figures
 # would cost a second of matplotlib for four numbers.
@@ -66,7 +67,8 @@ def draw(timeline: Timeline, width: int, wrap: bool | None = None,
     if makespan <= 0:
         return Drawing((), 0.0, labelled=False)
     needed = max(((len(_label(timeline, event)) / (event.end - event.start))
-                  for event in timeline.events if event.end > event.start), default=1.0)
+                  for event in timeline.events
+                  if event.end > event.start and event.action.kind not in TRANSFERS), default=1.0)
     quantum = _quantum(timeline)
     whole = _whole_up(needed, quantum)
     needed = whole if whole <= 1.5 * needed else needed
@@ -94,10 +96,12 @@ def draw(timeline: Timeline, width: int, wrap: bool | None = None,
 
 def legend(timeline: Timeline, drawing: Drawing, idle: str = "·") -> Text:
     """Say what letters, numbers and characters mean, and the scale if boxes have no labels."""
-    kinds = [k for k in "FBIW" if any(a.kind == k for row in timeline.schedule.ranks for a in row)]
+    there = {part.kind for row in timeline.schedule.ranks for a in row for part in a.parts}
     parts = []
-    for kind in kinds:
+    for kind in (k for k in WORDS if k in there):
         parts.append(Text.assemble((f" {kind} ", _style(kind)), " " + WORDS[kind]))
+    if "R" in there:
+        parts.append(Text.assemble((" R ", _style("R")), " recomputation"))
     parts.append(Text.assemble((idle * 3, "dim"), " idle"))
     text = Text("   ").join(parts)
     if not drawing.bands:
@@ -113,29 +117,35 @@ def legend(timeline: Timeline, drawing: Drawing, idle: str = "·") -> Text:
 
 
 def _label(timeline: Timeline, event: Event) -> str:
-    kind, _, microbatch = event.action
-    return str(event.action) if timeline.schedule.v > 1 else f"{kind}{microbatch}"
+    action, made = event.action, timeline.schedule
+    plain = made.v == 1 and made.slices == 1 and not made.copies and len(action.parts) == 1
+    return f"{action.kind}{action.microbatch}" if plain else str(action)
 
 
 def _style(kind: str) -> str:
-    return f"bold #ffffff on {COLOURS[kind]}"
+    return f"bold #ffffff on {_colour(kind)}"
+
+
+def _colour(kind: str) -> str:
+    """A pair looks like its forward, and so does what is done again."""
+    return COLOURS["F" if kind[0] == "R" else kind[0]]
 
 
 def _row(timeline: Timeline, rank: int, scale: float, columns: int, labelled: bool,
          idle: str) -> Text:
     row = Text()
     if labelled:
-        for event in timeline.rank_events(rank):
+        for event in _computed(timeline, rank):
             left, right = round(event.start * scale), round(event.end * scale)
             row.append(idle * (left - len(row)), style="dim")
             label = _label(timeline, event)[: right - left]
             kind = event.action.kind
             row.append(label, style=_style(kind))
-            rest = FILL[kind] * (right - left - len(label))
-            row.append(rest, style=f"#dddddd on {COLOURS[kind]}")
+            rest = FILL.get(kind[0], ":") * (right - left - len(label))
+            row.append(rest, style=f"#dddddd on {_colour(kind)}")
     else:
         for kind in _dominant(timeline, rank, scale, columns):
-            row.append(kind or idle, style=_style(kind) if kind else "dim")
+            row.append(kind[:1] or idle, style=_style(kind) if kind else "dim")
     row.append(idle * (columns - len(row)), style="dim")
     return row
 
@@ -143,7 +153,7 @@ def _row(timeline: Timeline, rank: int, scale: float, columns: int, labelled: bo
 def _dominant(timeline: Timeline, rank: int, scale: float, columns: int) -> Iterator[str]:
     """For each column, the kind that takes most of its time; empty if idle does."""
     shares = [{"": 1.0} for _ in range(columns)]
-    for event in timeline.rank_events(rank):
+    for event in _computed(timeline, rank):
         kind, start, end = event.action.kind, event.start * scale, event.end * scale
         for column in range(int(start), min(math.ceil(end), columns)):
             part = min(end, column + 1) - max(start, column)
@@ -153,14 +163,20 @@ def _dominant(timeline: Timeline, rank: int, scale: float, columns: int) -> Iter
     return (max(share, key=share.__getitem__) for share in shares)
 
 
+def _computed(timeline: Timeline, rank: int) -> list[Event]:
+    """A rank's events without the transfers that run beside them."""
+    return [event for event in timeline.rank_events(rank) if event.action.kind not in TRANSFERS]
+
+
 def _quantum(timeline: Timeline) -> float:
     """A time of which every start and end is a multiple; 0 if the times have no common one.
 
     With whole columns per quantum, equal durations are drawn equally wide.
     """
     costs, stages = timeline.costs, timeline.schedule.stages
-    kinds = {action.kind for row in timeline.schedule.ranks for action in row}
-    times = {costs.comm, *(x for kind in kinds for x in costs.per_stage(kind, stages))} - {0.0}
+    kinds = {part.kind for row in timeline.schedule.ranks for a in row for part in a.parts}
+    times = {costs.one_comm(), *(x for kind in kinds - TRANSFERS
+                                 for x in costs.per_stage(kind, stages))} - {0.0}
     fractions = [Fraction(time).limit_denominator(1000) for time in times]
     if any(abs(float(f) - t) > 1e-9 * t for f, t in zip(fractions, times, strict=True)):
         return 0.0

@@ -5,10 +5,17 @@
 
 from __future__ import annotations
 
-from distlearn.pipeline.action import KINDS, Action
+from distlearn.pipeline.action import KINDS, Action, Pair, Slice
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
-from distlearn.pipeline.schedules import NAMES, bubble_time, build, definition, peak_activations
+from distlearn.pipeline.schedules import (
+    NAMES,
+    bubble_span,
+    bubble_time,
+    build,
+    definition,
+    peak_activations,
+)
 from distlearn.pipeline.simulator import simulate
 from distlearn.pipeline.timeline import Event, Timeline
 from distlearn.pipeline.validate import ScheduleError, validate
@@ -19,9 +26,12 @@ __all__ = [
     "Action",
     "Costs",
     "Event",
+    "Pair",
     "Schedule",
     "ScheduleError",
+    "Slice",
     "Timeline",
+    "bubble_span",
     "bubble_time",
     "build",
     "definition",

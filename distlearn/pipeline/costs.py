@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 PerStage = float | Sequence[float]
+PerLink = float | Mapping[tuple[int, int], float]
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Times and activation sizes of one stage, or of each stage.
+    """Times and sizes of one stage, or of each stage.
 
-    Every figure is one number for all stages or a sequence with one number per stage (p*v of
-    them). Any unit of time will do, if it is the same everywhere; seconds are meant.
+    A figure of a stage is one number for all stages or a sequence with one number per stage (p*v
+    of them); a figure of a link is one number for all links or a mapping from (from rank, to rank)
+    with an entry for every link that is used. Any unit of time will do, if it is the same
+    everywhere; seconds are meant. Times are those of one action: of one slice, if sequences are cut
+    into slices.
 
     Attributes
     ----------
@@ -23,13 +27,36 @@ class Costs:
         Seconds of a forward, a full backward, and its two halves: input gradient and weight
         gradient. What is not given follows from B = I + W: B alone is split evenly (default 2, so
         that I = W = 1), and a half that is missing is the rest of B, or 1.
-    comm : float
-        Seconds from the end of an action until its output is there on another rank. A rank does
-        not wait for what it sends. Neighbouring stages on one rank need no transfer.
+    R : float or sequence of float, optional
+        Seconds of a recomputation. Default: as F.
+    pair : float or sequence of float, optional
+        Seconds of a merged pair (F&B), by the stage of its forward. Default: the sum of its parts,
+        that is, nothing gained.
+    comm : float or mapping
+        Seconds from the end of an action until its output is there on another rank (latency).
+        Neighbouring stages on one rank need no transfer.
+    message : float or sequence of float
+        Bytes that a stage sends to the next one per forward; its gradient has as many.
+    bandwidth : float or mapping
+        Bytes per second of a link. One message at a time: the next one waits. Default: unlimited.
+    blocking : bool
+        Whether a rank is busy while it sends. Default: transfers overlap with computation.
+    swap : float or sequence of float
+        Seconds to move one activation to the partner rank or to host memory, and as many to bring
+        it back. A rank does one such transfer at a time in each direction, beside its computation.
     activation : float or sequence of float
         Size of what a stage keeps of one microbatch from F until B (or I). Bytes, or 1 to count.
     activation_after_I : float or sequence of float, optional
         Size of the part still kept between I and W (the zero-bubble paper's M_W). Default: all.
+    checkpoint : float or sequence of float
+        Size of what a stage keeps from F until R, if it recomputes: its input.
+    weight, gradient : float or sequence of float
+        Bytes of a stage's weights (one version) and of the gradients it accumulates.
+    optimizer : float
+        Seconds that a rank's optimizer step takes.
+    slice_scale : sequence of float, optional
+        Factor on the times of each slice, if sequences are cut into slices that take unequally
+        long. Default: all 1.
 
     Raises
     ------
@@ -49,18 +76,29 @@ class Costs:
     B: PerStage = None  # type: ignore[assignment]  # filled in __post_init__, never None after
     I: PerStage = None  # type: ignore[assignment]
     W: PerStage = None  # type: ignore[assignment]
-    comm: float = 0.0
+    comm: PerLink = 0.0
     activation: PerStage = 1.0
     activation_after_I: PerStage = None  # type: ignore[assignment]
+    R: PerStage = None  # type: ignore[assignment]
+    pair: PerStage | None = None
+    message: PerStage = 0.0
+    bandwidth: PerLink = math.inf
+    blocking: bool = False
+    swap: PerStage = 0.0
+    checkpoint: PerStage = 0.0
+    weight: PerStage = 0.0
+    gradient: PerStage = 0.0
+    optimizer: float = 0.0
+    slice_scale: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        given: dict[str, Any] = {
-            name: _read(name, getattr(self, name))
-            for name in ("F", "B", "I", "W", "comm", "activation", "activation_after_I")
-        }
-        if isinstance(given["comm"], tuple):
-            raise ValueError(f"comm must be one number; got {self.comm!r}")
-        lengths = {name: len(x) for name, x in given.items() if isinstance(x, tuple)}
+        given: dict[str, Any] = {name: _read(name, getattr(self, name)) for name in _PER_STAGE}
+        given.update({name: _read_links(name, getattr(self, name)) for name in _PER_LINK})
+        given["optimizer"] = _read("optimizer", self.optimizer)
+        given["slice_scale"] = _read("slice_scale", self.slice_scale)
+        if isinstance(given["optimizer"], tuple):
+            raise ValueError(f"optimizer must be one number; got {self.optimizer!r}")
+        lengths = {name: len(given[name]) for name in _PER_STAGE if isinstance(given[name], tuple)}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"per-stage costs must have one length; got {lengths}")
         B, I, W = given["B"], given["I"], given["W"]
@@ -77,8 +115,9 @@ class Costs:
         elif W is None:
             W = _rest("W", B, "I", I)
         given.update(B=B, I=I, W=W)
-        if given["activation_after_I"] is None:
-            given["activation_after_I"] = given["activation"]
+        for name, default in (("activation_after_I", "activation"), ("R", "F")):
+            if given[name] is None:
+                given[name] = given[default]
         for name, value in given.items():
             object.__setattr__(self, name, value)
 
@@ -98,6 +137,35 @@ class Costs:
                 f"costs give {name} for {len(value)} stages; the schedule has {stages}")
         return list(value)
 
+    def one_comm(self) -> float:
+        """The latency, if it is the same on all links.
+
+        Raises
+        ------
+        ValueError
+            Otherwise.
+        """
+        if not isinstance(self.comm, float):
+            raise ValueError(f"this needs one comm for all links; got comm={self.comm}")
+        return self.comm
+
+    def per_link(self, name: str, source: int, target: int) -> float:
+        """The figure called ``name`` (comm, bandwidth) of the link between two ranks.
+
+        Raises
+        ------
+        ValueError
+            If the costs were given per link and this one is not among them.
+        """
+        value = getattr(self, name)
+        if not isinstance(value, tuple):
+            return float(value)
+        for link, number in value:
+            if link == (source, target):
+                return float(number)
+        raise ValueError(f"costs give {name} for the links {[link for link, _ in value]}; the "
+                         f"schedule also uses {(source, target)}")
+
     def uniform(self) -> tuple[float, float, float, float]:
         """(F, B, I, W) if all stages cost the same and transfers nothing: what formulas assume.
 
@@ -115,12 +183,40 @@ class Costs:
             values.append(float(distinct.pop()))
         if self.comm:
             raise ValueError(f"the formula needs comm=0; got comm={self.comm}")
+        if self.bandwidth != math.inf:
+            raise ValueError(f"the formula needs bandwidth=inf; got bandwidth={self.bandwidth}")
         return values[0], values[1], values[2], values[3]
+
+
+_PER_STAGE = ("F", "B", "I", "W", "R", "pair", "message", "swap", "activation",
+              "activation_after_I", "checkpoint", "weight", "gradient")
+_PER_LINK = ("comm", "bandwidth")
+
+
+def _read_links(name: str, value: Any) -> Any:
+    """A float, or a tuple of ((source, target), float)."""
+    if not isinstance(value, Mapping):
+        if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+            return value  # read before: dataclasses.replace passes it again
+        number = value if name == "bandwidth" and value == math.inf else _read(name, value)
+        if isinstance(number, tuple):
+            raise ValueError(f"{name} must be one number, or a mapping from (source, target); "
+                             f"got {value!r}")
+        if name == "bandwidth" and number == 0:
+            raise ValueError("bandwidth must be > 0 bytes per second; got bandwidth=0")
+        return number
+    links = []
+    for link, number in value.items():
+        if not (isinstance(link, tuple) and len(link) == 2):
+            raise ValueError(f"{name} per link needs keys (source, target); got {link!r}")
+        links.append((link, _read_links(name, number)))
+    return tuple(sorted(links))
 
 
 def _read(name: str, value: Any) -> Any:
     """A float, a tuple of floats, or None; anything else is refused by name."""
-    if value is None and name in ("B", "I", "W", "activation_after_I"):
+    if value is None and name in ("B", "I", "W", "R", "pair", "activation_after_I",
+                                  "slice_scale"):
         return None
     items = value if hasattr(value, "__len__") and not isinstance(value, str) else [value]
     numbers = []

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from distlearn.pipeline.action import TRANSFERS
 from distlearn.pipeline.costs import Costs
+from distlearn.pipeline.memory import peaks
 from distlearn.pipeline.schedule import Schedule
 from distlearn.pipeline.timeline import Timeline
-from distlearn.pipeline.validate import Step, in_order
+from distlearn.pipeline.validate import run
 
 
 def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
     """Run a schedule in simulated time: each rank does its list in order, as early as it can.
 
     An action starts when its rank is free and everything it depends on has ended; what comes from
-    another rank arrives ``costs.comm`` later. Transfers do not keep a rank busy.
+    another rank arrives ``costs.comm`` later, and later still if a link has a bandwidth. Transfers
+    do not keep a rank busy, unless ``costs.blocking``.
 
     Parameters
     ----------
@@ -44,49 +47,39 @@ def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
     (33.0, 0.375, (4, 3, 2, 1))
     """
     costs = costs if costs is not None else Costs()
-    seconds = {kind: costs.per_stage(kind, schedule.stages) for kind in "FBIW"}
-    kept = costs.per_stage("activation", schedule.stages)
-    kept_after_I = costs.per_stage("activation_after_I", schedule.stages)
-    home, comm, p = schedule.placement, costs.comm, len(schedule.ranks)
-    ended: dict[Step, float] = {}
-    starts: list[list[float]] = [[] for _ in range(p)]
-    ends: list[list[float]] = [[] for _ in range(p)]
-    free, busy = [0.0] * p, [0.0] * p
-    count, peak_count = [0] * p, [0] * p
-    size, peak_size = [0.0] * p, [0.0] * p
-
-    for rank, action, waited_for in in_order(schedule):
-        start = free[rank]
-        for other in waited_for:
-            arrived = ended[other] if home[other[1]] == rank else ended[other] + comm
-            if arrived > start:
-                start = arrived
-        kind, stage, _ = action
-        duration = seconds[kind][stage]
-        free[rank] = ended[action] = start + duration
-        busy[rank] += duration
-        starts[rank].append(start)
-        ends[rank].append(free[rank])
-        if kind == "F":
-            count[rank] += 1
-            size[rank] += kept[stage]
-            peak_count[rank] = max(peak_count[rank], count[rank])
-            peak_size[rank] = max(peak_size[rank], size[rank])
-        elif kind == "I":
-            size[rank] -= kept[stage] - kept_after_I[stage]
-        else:
-            count[rank] -= 1
-            size[rank] -= kept[stage] if kind == "B" else kept_after_I[stage]
-
+    starts, ends = run(schedule, costs)
+    busy = _busy(schedule, costs)
     spans = [end[-1] - start[0] for start, end in zip(starts, ends, strict=True) if start]
+    peak_activations, peak_bytes = peaks(schedule, costs, starts, ends)
     return Timeline(
         schedule=schedule,
         costs=costs,
         starts=tuple(map(tuple, starts)),
         ends=tuple(map(tuple, ends)),
-        makespan=max(free, default=0.0),
-        busy=tuple(busy),
+        makespan=max((row[-1] for row in ends if row), default=0.0),
+        busy=busy,
         longest_span=max(spans, default=0.0),
-        peak_activations=tuple(peak_count),
-        peak_bytes=tuple(peak_size),
+        peak_activations=peak_activations,
+        peak_bytes=peak_bytes,
     )
+
+
+def _busy(schedule: Schedule, costs: Costs) -> tuple[float, ...]:
+    """Per rank, the sum of its durations (not of end - start, which would be rounded)."""
+    stages, scale = schedule.stages, costs.slice_scale
+    seconds = {kind: costs.per_stage(kind, stages) for kind in "FBIWR"}
+    pair = None if costs.pair is None else costs.per_stage("pair", stages)
+    totals = []
+    for row in schedule.ranks:
+        total = 0.0
+        for action in row:
+            kind = action[0]
+            if len(action) == 5:
+                parts = action.parts
+                total += (sum(seconds[part[0]][part[1]] for part in parts) if pair is None
+                          else pair[action[1]])
+            elif kind not in TRANSFERS:
+                duration = seconds[kind][action[1]]
+                total += duration if scale is None else duration * scale[action.slice or 0]
+        totals.append(total)
+    return tuple(totals)

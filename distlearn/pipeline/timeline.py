@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from distlearn.pipeline import memory
 from distlearn.pipeline.action import Action
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
@@ -105,22 +106,65 @@ class Timeline:
     def memory_curve(self, rank: int) -> list[tuple[float, int]]:
         """Activations kept by a rank over time: (time, count from then on), starting at (0, 0).
 
-        An activation is counted from the start of its F to the end of its B or W.
+        An activation is counted from the start of its F (or R) to the end of its B or W.
         """
-        changes: list[tuple[float, int]] = []
-        for event in self.rank_events(rank):
-            if event.action.kind == "F":
-                changes.append((event.start, 1))
-            elif event.action.kind in "BW":
-                changes.append((event.end, -1))
-        curve, kept = [(0.0, 0)], 0
-        for time, change in changes:
-            kept += change
-            if curve[-1][0] == time:
-                curve[-1] = (time, kept)
-            else:
-                curve.append((time, kept))
-        return curve
+        return [(time, pieces) for time, pieces, _ in self._curve(rank, pieces_only=True)]
+
+    def byte_curve(self, rank: int) -> list[tuple[float, float]]:
+        """Bytes of activations kept by a rank over time: (time, bytes from then on)."""
+        return [(time, size) for time, _, size in self._curve(rank)]
+
+    def _curve(self, rank: int, pieces_only: bool = False) -> list[tuple[float, int, float]]:
+        return memory.curve(
+            self.schedule, self.costs, self.starts, self.ends, rank, pieces_only)
+
+    @cached_property
+    def state_bytes(self) -> tuple[float, ...]:
+        """Per rank, bytes of weights, all versions kept, and of gradients: there all the time."""
+        weight = self.costs.per_stage("weight", self.schedule.stages)
+        gradient = self.costs.per_stage("gradient", self.schedule.stages)
+        return tuple(
+            sum(self.versions_kept[r] * weight[stage] + gradient[stage]
+                for stage in self.schedule.held(r))
+            for r in range(self.schedule.p)
+        )
+
+    @cached_property
+    def versions_kept(self) -> tuple[int, ...]:
+        """Per rank, most weight versions kept at once; 1 if the schedule is synchronous."""
+        return tuple(memory.weight_versions(self.schedule, r) for r in range(self.schedule.p))
+
+    @cached_property
+    def buffer_bytes(self) -> tuple[float, ...]:
+        """Per rank, the most bytes of inputs and gradients received and not yet used up."""
+        return memory.buffers(self.schedule, self.costs, self.starts, self.ends)
+
+    @cached_property
+    def link_bytes(self) -> dict[tuple[int, int], float]:
+        """Bytes sent over each link, by (from rank, to rank)."""
+        return memory.link_bytes(self.schedule, self.costs)
+
+    @property
+    def total_bytes(self) -> tuple[float, ...]:
+        """Per rank, an upper bound of the bytes held: state, peak activations, peak buffers."""
+        rows = zip(self.state_bytes, self.peak_bytes, self.buffer_bytes, strict=True)
+        return tuple(map(sum, rows))
+
+    @property
+    def synchronous_step(self) -> float:
+        """Seconds per step if all ranks wait for each other before the optimizer runs.
+
+        A global check (gradient norm, overflow) needs that, unless it is done afterwards.
+        """
+        return self.makespan + self.costs.optimizer
+
+    @property
+    def post_validated_step(self) -> float:
+        """Seconds per step if each rank updates as soon as it has ended, and checks afterwards.
+
+        Zero-bubble paper, section 4: the longest rank's span counts, not the whole pipeline's.
+        """
+        return self.longest_span + self.costs.optimizer
 
 
 def _share(part: float, whole: float) -> float:

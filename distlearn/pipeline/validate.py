@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
-from distlearn.pipeline.action import Action
+from distlearn.pipeline.action import KINDS, Action, Slice
+from distlearn.pipeline.costs import Costs
+from distlearn.pipeline.engine import StuckError, run_in_order
 from distlearn.pipeline.schedule import Schedule
-
-Step = tuple[str, int, int]
-"""An action as a plain triple: equal to the `Action`, and three times cheaper to make."""
 
 
 class ScheduleError(ValueError):
@@ -18,7 +16,8 @@ class ScheduleError(ValueError):
     Attributes
     ----------
     problem : str
-        ``"missing"``, ``"twice"``, ``"misplaced"``, ``"unknown"`` or ``"deadlock"``.
+        ``"missing"``, ``"twice"``, ``"misplaced"``, ``"unknown"``, ``"disorder"`` or
+        ``"deadlock"``.
     rank : int
         The rank that shows it.
     action : Action
@@ -34,43 +33,14 @@ class ScheduleError(ValueError):
         self.problem, self.rank, self.action, self.chain = problem, rank, action, chain
 
 
-def dependencies(action: Step, stages: int, split: bool) -> tuple[Step, ...]:
-    """The actions that must have ended before this one starts, as (kind, stage, microbatch).
-
-    F waits for the previous stage's F; B and I wait for their own F and for the next stage's
-    backward; W waits for its I.
-
-    Parameters
-    ----------
-    action : Action
-    stages : int
-        Stages of the whole pipeline.
-    split : bool
-        Whether the next stage does this microbatch's backward as I and W instead of B.
-
-    Examples
-    --------
-    >>> dependencies(Action("B", 2, 5), stages=4, split=False)
-    (('F', 2, 5), ('B', 3, 5))
-    """
-    kind, stage, i = action
-    if kind == "F":
-        return () if stage == 0 else (("F", stage - 1, i),)
-    if kind == "W":
-        return (("I", stage, i),)
-    if stage == stages - 1:
-        return (("F", stage, i),)
-    return ("F", stage, i), ("I" if split else "B", stage + 1, i)
-
-
 def validate(schedule: Schedule) -> None:
     """Check that every stage does every microbatch once, on its rank, and that all ranks finish.
 
     Raises
     ------
     ScheduleError
-        Saying what is missing, there twice or on the wrong rank; or, for a deadlock, the chain of
-        who waits for whom.
+        Saying what is missing, there twice, on the wrong rank or in the wrong order; or, for a
+        deadlock, the chain of who waits for whom.
 
     Notes
     -----
@@ -85,109 +55,185 @@ def validate(schedule: Schedule) -> None:
     distlearn.pipeline.validate.ScheduleError: deadlock: rank 0 waits in B0.0 (action 0) for \
 F0.0, which is later on rank 0 (action 1)
     """
-    _check_complete(schedule)
-    for _ in in_order(schedule):
-        pass
+    masks = _check_placed(schedule)
+    _check_complete(schedule, masks)
+    if schedule.slices > 1 or max(masks, default=0) > _PLAIN:
+        _check_order(schedule)
+    run(schedule, _NO_COSTS)
 
 
-def _check_complete(schedule: Schedule) -> None:
-    stages, m = schedule.stages, schedule.m
-    for stage, rank in enumerate(schedule.placement):
-        if not 0 <= rank < schedule.p:
-            raise ValueError(f"placement[{stage}] = {rank} is not a rank of p={schedule.p}")
-    seen: dict[Action, tuple[int, int]] = {}
-    for rank, actions in enumerate(schedule.ranks):
-        for index, action in enumerate(actions):
-            if not (0 <= action.stage < stages and 0 <= action.microbatch < m):
-                raise ScheduleError(
-                    "unknown", rank, action,
-                    f"rank {rank}, action {index}: {action} names stage {action.stage} of "
-                    f"{stages}, microbatch {action.microbatch} of {m} (both counted from 0)")
-            home = schedule.placement[action.stage]
-            if home != rank:
-                raise ScheduleError(
-                    "misplaced", rank, action,
-                    f"rank {rank}, action {index}: {action} is done on rank {rank}, but stage "
-                    f"{action.stage} lives on rank {home}")
-            if action in seen:
-                raise ScheduleError(
-                    "twice", rank, action,
-                    f"rank {rank}: {action} is done twice, as actions {seen[action][1]} "
-                    f"and {index}")
-            seen[action] = (rank, index)
-    for stage, rank in enumerate(schedule.placement):
-        for i in range(m):
-            has = {kind for kind in "FBIW" if (kind, stage, i) in seen}
-            wants = {"F", "I", "W"} if has & {"I", "W"} else {"F", "B"}
-            if has == wants:
-                continue
-            if "B" in has and has & {"I", "W"}:
-                half = next(kind for kind in "IW" if kind in has)
-                raise ScheduleError(
-                    "twice", rank, Action(half, stage, i),
-                    f"rank {rank}: B{stage}.{i} and {half}{stage}.{i} are both done, but a full "
-                    "backward B already is I and W")
-            lost = Action(next(kind for kind in "FBIW" if kind in wants - has), stage, i)
-            raise ScheduleError("missing", rank, lost, f"rank {rank}: {lost} is missing")
+_NO_COSTS = Costs(F=0, B=0)
+
+Where = dict[Action, tuple[int, int]]  # an action -> its rank and index
+
+_BIT = {kind: 1 << n for n, kind in enumerate(KINDS)}  # F, B, I, W come first
+_PLAIN = 15
 
 
-def in_order(schedule: Schedule) -> Iterator[tuple[int, Action, tuple[Step, ...]]]:
-    """Run every rank's list in order, each action as soon as what it waits for is done.
-
-    Yields ``(rank, action, waited_for)`` once per action, in an order in which every dependency
-    comes first. A rank that is blocked sleeps until the action it waits for is done, so the cost
-    is linear.
+def run(schedule: Schedule, costs: Costs) -> tuple[list[list[float]], list[list[float]]]:
+    """`engine.run_in_order`, with a deadlock explained.
 
     Raises
     ------
     ScheduleError
         With ``problem == "deadlock"`` if some rank waits forever.
     """
-    ranks, stages = schedule.ranks, schedule.stages
-    split = {(stage, i) for actions in ranks for kind, stage, i in actions if kind == "I"}
-    done: set[Step] = set()
-    sleepers: dict[Step, list[int]] = {}
-    position = [0] * len(ranks)
-    ready = deque(range(len(ranks)))
-    while ready:
-        rank = ready.popleft()
-        for index in range(position[rank], len(ranks[rank])):
-            action = ranks[rank][index]
-            _, stage, i = action
-            waits = dependencies(action, stages, (stage + 1, i) in split)
-            if not done.issuperset(waits):
-                blocker = next(other for other in waits if other not in done)
-                sleepers.setdefault(blocker, []).append(rank)
-                position[rank] = index
-                break
-            yield rank, action, waits
-            done.add(action)
-            if action in sleepers:
-                ready.extend(sleepers.pop(action))
-    blocked = {rank: Action(*other) for other, asleep in sleepers.items() for rank in asleep}
-    if blocked:
-        raise _deadlock(schedule, position, blocked)
+    try:
+        return run_in_order(schedule, costs)
+    except StuckError as stuck:
+        raise _deadlock(schedule, stuck.position) from None
 
 
-def _deadlock(schedule: Schedule, position: list[int], blocked: dict[int, Action]) -> ScheduleError:
+def _check_placed(schedule: Schedule) -> list[int]:
+    """Every action is there once, on the rank that holds its stage. What each unit has, as bits."""
+    p, stages, m, slices = schedule.p, schedule.stages, schedule.m, schedule.slices
+    copies = schedule.copies or (schedule.placement,)
+    for copy in copies:
+        for stage, rank in enumerate(copy):
+            if not 0 <= rank < p:
+                raise ValueError(f"placement[{stage}] = {rank} is not a rank of p={p}")
+    direction = schedule.direction or (0,) * m
+    masks = [0] * (stages * m * slices)
+    for rank, actions in enumerate(schedule.ranks):
+        for index, whole in enumerate(actions):
+            for action in (whole,) if len(whole) < 5 else whole.parts:
+                kind, stage, i = action[:3]
+                if not (0 <= stage < stages and 0 <= i < m):
+                    raise ScheduleError(
+                        "unknown", rank, action,
+                        f"rank {rank}, action {index}: {action} names stage {stage} of "
+                        f"{stages}, microbatch {i} of {m} (both counted from 0)")
+                unit = (stage * m + i) * slices
+                if slices > 1 or len(action) > 3:
+                    unit += _slice(rank, index, action, slices)
+                home = copies[direction[i]][stage]
+                if home != rank:
+                    raise ScheduleError(
+                        "misplaced", rank, action,
+                        f"rank {rank}, action {index}: {action} is done on rank {rank}, but stage "
+                        f"{stage} lives on rank {home}")
+                bit = _BIT[kind]
+                if masks[unit] & bit:
+                    first = next(k for k, other in enumerate(actions) if action in other.parts)
+                    raise ScheduleError(
+                        "twice", rank, action,
+                        f"rank {rank}: {action} is done twice, as actions {first} and {index}")
+                masks[unit] |= bit
+    return masks
+
+
+def _slice(rank: int, index: int, action: Action, slices: int) -> int:
+    part = action.slice
+    if (part is None) != (slices == 1) or (part or 0) >= slices:
+        raise ScheduleError(
+            "unknown", rank, action,
+            f"rank {rank}, action {index}: {action} names slice {part}, but microbatches are cut "
+            f"into {slices} slices")
+    return part or 0
+
+
+def _check_complete(schedule: Schedule, masks: list[int]) -> None:
+    """Every unit has one F, and one B or an I and a W; what leaves a rank comes back."""
+    whole, split = (sum(_BIT[kind] for kind in kinds) for kinds in ("FB", "FIW"))
+    for (stage, i, part), mask in zip(_units(schedule), masks, strict=True):
+        if mask in (whole, split):
+            continue
+        has = {kind for kind in KINDS if mask & _BIT[kind]}
+        wants = "FIW" if has & {"I", "W"} else "FB"
+        rank = schedule.home(stage, i)
+        if wants == "FIW" and "B" in has:
+            half = _action("I" if "I" in has else "W", stage, i, part)
+            raise ScheduleError(
+                "twice", rank, half,
+                f"rank {rank}: {_action('B', stage, i, part)} and {half} are both done, but a full "
+                "backward B already is I and W")
+        wants += "".join(pair for pair in ("EL", "OP") if has & set(pair))
+        for kind in wants:
+            if kind not in has:
+                lost = _action(kind, stage, i, part)
+                raise ScheduleError("missing", rank, lost, f"rank {rank}: {lost} is missing")
+
+
+def _check_order(schedule: Schedule) -> None:
+    """What one rank has to do in order: F, R, B; E, L; slices forward up, backward down."""
+    where = _where(schedule)
+    for action, (rank, index) in where.items():
+        kind, stage, i = action[:3]
+        part = action[3:]
+        before: list[Action] = []
+        if kind in "ROE":
+            before = [_action("F", stage, i, part)]
+        elif kind in "LP":
+            before = [_action("E" if kind == "L" else "O", stage, i, part)]
+        elif kind in "BI":
+            before = [_action(other, stage, i, part) for other in "RLP"]
+            if part and part[0] + 1 < schedule.slices:
+                before.append(Slice(kind, stage, i, part[0] + 1))
+        elif kind == "F" and part and part[0] > 0:
+            before = [Slice("F", stage, i, part[0] - 1)]
+        for other in before:
+            if other in where and where[other][1] > index:
+                raise ScheduleError(
+                    "disorder", rank, action,
+                    f"rank {rank}: {action} (action {index}) comes before {other} (action "
+                    f"{where[other][1]}), which it needs")
+
+
+def _where(schedule: Schedule) -> Where:
+    return {part: (r, k) for r, actions in enumerate(schedule.ranks)
+            for k, action in enumerate(actions) for part in action.parts}
+
+
+def _units(schedule: Schedule) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    parts = [()] if schedule.slices == 1 else [(part,) for part in range(schedule.slices)]
+    for stage in range(schedule.stages):
+        for i in range(schedule.m):
+            for part in parts:
+                yield stage, i, part
+
+
+def _action(kind: str, stage: int, i: int, part: tuple[int, ...]) -> Action:
+    return Slice(kind, stage, i, part[0]) if part else Action(kind, stage, i)
+
+
+def _needs(schedule: Schedule, action: Action, where: Where) -> list[Action]:
+    """What an action waits for, nearest first."""
+    kind, stage, i = action[:3]
+    part = action[3:]
+    if kind == "F":
+        return [_action("F", stage - 1, i, part)] if stage else []
+    if kind in "WROELP":
+        return [_action({"W": "I", "L": "E", "P": "O"}.get(kind, "F"), stage, i, part)]
+    home = [other for other in (_action(k, stage, i, part) for k in "LP") if other in where]
+    if stage == schedule.stages - 1:
+        return [_action("F", stage, i, part), *home]
+    split = _action("I", stage + 1, i, part)
+    return [split if split in where else _action("B", stage + 1, i, part), *home]
+
+
+def _deadlock(schedule: Schedule, position: list[int]) -> ScheduleError:
     """Follow who waits for whom, from the lowest blocked rank, until the chain closes."""
-    where = {a: (r, k) for r, actions in enumerate(schedule.ranks) for k, a in enumerate(actions)}
-    rank = min(blocked)
+    where = _where(schedule)
+    rank = next(r for r, at in enumerate(position) if at < len(schedule.ranks[r]))
     chain: list[tuple[int, Action]] = []
     parts: list[str] = []
     visited: dict[int, int] = {}
     while rank not in visited:
         visited[rank] = len(chain)
-        stuck, wanted = schedule.ranks[rank][position[rank]], blocked[rank]
+        stuck = schedule.ranks[rank][position[rank]]
+        wanted = next(other for part in stuck.parts for other in _needs(schedule, part, where)
+                      if other not in where or where[other][1] >= position[where[other][0]])
         chain.append((rank, stuck))
         text = f"rank {rank} waits in {stuck} (action {position[rank]}) for {wanted}"
         if wanted not in where:
             parts.append(f"{text}, which no rank does")
-            chain.append((schedule.placement[wanted.stage], wanted))
+            chain.append((schedule.home(wanted.stage, wanted.microbatch), wanted))
             break
         home, index = where[wanted]
         if home == rank:
-            parts.append(f"{text}, which is later on rank {rank} (action {index})")
+            which = "is part of it" if index == position[rank] else (
+                f"is later on rank {rank} (action {index})")
+            parts.append(f"{text}, which {which}")
             break
         parts.append(f"{text}, which rank {home} does later (action {index})")
         rank = home

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import ipywidgets
 
-from distlearn.pipeline import NAMES, Costs, build, definition
+from distlearn.pipeline import Costs, build, definition
 from distlearn.plots import KIND_NAMES
 from distlearn.plots.look import ATTRIBUTES, STYLE
 from distlearn.plots.numbers import number
@@ -18,6 +18,8 @@ from distlearn.widgets.face import Face, face_style, without_style
 from distlearn.widgets.orders import catalogue
 from distlearn.widgets.pipeline_view import FORMULAS, Setting, View, look_at
 
+SCHEDULES = ("gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "pipedream")
+"""What the explorer offers by default: orders that its script can draw, for any p and m."""
 ZOOMS = (1, 2, 4)
 _WIDTH = 760
 _LABELS = {
@@ -75,7 +77,7 @@ class PipelineExplorer(Face):
 
     def __init__(self, schedule: str = "1f1b", p: int = 4, m: int = 8, v: int = 2, *,
                  F: float = 1.0, B: float | None = None, I: float | None = None,
-                 W: float | None = None, comm: float = 0.0, schedules: Sequence[str] = NAMES,
+                 W: float | None = None, comm: float = 0.0, schedules: Sequence[str] = SCHEDULES,
                  max_p: int = 8, max_m: int = 32, max_v: int = 4) -> None:
         names = tuple(schedules)
         for name in (*names, schedule):
@@ -92,7 +94,7 @@ class PipelineExplorer(Face):
         costs = Costs(F=F, B=B, I=I, W=W, comm=comm)  # type: ignore[arg-type]
         costs_F, costs_B, _, costs_W = Costs(costs.F, costs.B, costs.I, costs.W).uniform()
         self._first = {"p": p, "m": m, "v": v, "F": costs_F, "B": costs_B, "W": costs_W,
-                       "comm": costs.comm}
+                       "comm": costs.one_comm()}
         self._controls: dict[str, Any] = {"schedule": ipywidgets.Dropdown(
             options=names, value=schedule, description="schedule")}
         for key in ("p", "m", "v"):

@@ -126,4 +126,4 @@ def test_heavy_packages_are_not_imported(arguments):
 def test_completion_offers_schedules(program):
     out = program(_DISTLEARN_COMPLETE="complete_bash", COMP_WORDS="distlearn schedule 1",
                   COMP_CWORD="2")
-    assert out.stdout.split() == ["1f1b"]
+    assert out.stdout.split() == ["1f1b", "1f1b_v"]

@@ -100,6 +100,105 @@ def test_build_refuses(arguments: tuple[Any, ...], options: dict[str, Any], mess
         build(*arguments, **options)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("zb_v", 4, 8, 1), {}, "zb_v has two stages per rank, so v must be 2; got v=1"),
+        (("v_min", 4, 8, 4), {}, "v_min has two stages per rank, so v must be 2; got v=4"),
+        (("zb_v", 4, 8), {"method": "luck"}, "method 'handcrafted' or 'heuristic'; got"),
+        (("dapple", 4, 8), {"policy": "C"}, "policy 'A' or 'B'; got policy='C'"),
+        (("dapple", 4, 8), {"mem_limit": 0}, "mem_limit >= 1; got mem_limit=0"),
+        (("chimera", 3, 8), {}, "chimera needs p and m even; got p=3 m=8"),
+        (("chimera", 4, 7), {}, "chimera needs p and m even; got p=4 m=7"),
+        (("chimera", 4, 8), {"directions": 3}, "even number of directions"),
+        (("chimera", 6, 12), {"directions": 4}, "p divisible by the number of directions, or"),
+        (("chimera", 4, 8), {"method": "luck"}, "method 'direct', 'forward_doubling' or"),
+        (("chimera", 8, 16), {"method": "forward_doubling", "directions": 4},
+         "forward_doubling needs two directions"),
+        (("dualpipe", 4, 5), {}, "p and m even and m >= 2p - 2; got p=4 m=5"),
+        (("dualpipe", 4, 4), {}, "p and m even and m >= 2p - 2; got p=4 m=4"),
+        (("dualpipe_v", 4, 6), {}, "m >= 2p - 1 = 7; got m=6"),
+        (("gis", 4, 8, 2), {"group": 1}, "ceil(p/2) <= group <= p; got p=4 group=1"),
+        (("gis", 4, 8, 2), {"group": 5}, "ceil(p/2) <= group <= p; got p=4 group=5"),
+        (("gis", 4, 8, 2), {"offload": 3}, "0 <= offload <= v=2 chunks; got offload=3"),
+        (("seq1f1b", 4, 8), {"slices": 0}, "slices >= 1; got slices=0"),
+        (("terapipe", 4, 8), {"slices": 0}, "slices >= 1; got slices=0"),
+        (("zb_auto", 4, 8), {"mem_limit": 0.5}, "mem_limit >= 1 activation; got mem_limit=0.5"),
+        (("zb_2p", 4, 8), {"after_I": 2}, "0 <= after_I <= 1; got after_I=2"),
+        (("v_auto", 4, 8), {"mem_limit": 1}, "v_auto needs mem_limit >= 4 half-stage"),
+        (("pipedream_2bw", 8, 6), {}, "m >= p - 1 microbatches per batch"),
+        (("pipedream_2bw", 2, 6), {"batches": 0}, "batches >= 1; got p=2 m=6 batches=0"),
+        (("xpipe", 2, 6), {"batches": 0}, "batches >= 1; got batches=0"),
+        (("amdp", 6, 6), {}, "p divisible by 4, m divisible by p"),
+        (("hanayo", 4, 8), {"waves": 0}, "waves >= 1; got waves=0"),
+        (("hanayo", 4, 8, 3), {}, "2 * waves stages per rank; got v=3"),
+        (("hanayo", 4, 8), {"window": 0}, "window >= 1; got window=0"),
+        (("interleaved_zero_bubble", 4, 9, 2), {}, "m % max(1, m // p) == 0"),
+        (("interleaved_zero_bubble", 4, 8, 2), {"group": 0}, "group >= 1; got group=0"),
+        (("mario", 4, 8), {"base": "pipedream"}, "synchronous base without swaps"),
+        (("mario", 4, 8), {"base": "mario"}, "another schedule as base"),
+        (("mario", 4, 8), {"base": "zb_h3"}, "no schedule is called 'zb_h3'"),
+    ],
+)
+def test_rules_are_named(arguments: tuple[Any, ...], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        build(*arguments, **options)
+
+
+def text(body: str, p: int = 2, m: int = 1, extra: str = "") -> Schedule:
+    return Schedule.from_text(
+        f"schedule mine p={p} m={m} v=1{extra}\nplacement {' '.join(map(str, range(p)))}\n{body}")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "problem", "message"),
+    [
+        (text("rank 0: F0.0 E0.0 B0.0\nrank 1: F1.0 B1.0\npartner 1 0"), "missing",
+         "rank 0: L0.0 is missing"),
+        (text("rank 0: F0.0 O0.0 P0.0 P0.0 B0.0\nrank 1: F1.0 B1.0"), "twice",
+         "P0.0 is done twice, as actions 2 and 3"),
+        (text("rank 0: R0.0 F0.0 B0.0\nrank 1: F1.0 B1.0"), "disorder",
+         "R0.0 (action 0) comes before F0.0 (action 1), which it needs"),
+        (text("rank 0: F0.0 B0.0 R0.0\nrank 1: F1.0 B1.0"), "disorder",
+         "B0.0 (action 1) comes before R0.0 (action 2)"),
+        (text("rank 0: F0.0 L0.0 E0.0 B0.0\nrank 1: F1.0 B1.0\npartner 1 0"), "disorder",
+         "L0.0 (action 1) comes before E0.0 (action 2)"),
+        (text("rank 0: F0.0 E0.0 B0.0 L0.0\nrank 1: F1.0 B1.0\npartner 1 0"), "disorder",
+         "B0.0 (action 2) comes before L0.0 (action 3)"),
+        (text("rank 0: F0.0.1 F0.0.0 B0.0.1 B0.0.0", 1, 1, " slices=2"), "disorder",
+         "F0.0.1 (action 0) comes before F0.0.0 (action 1)"),
+        (text("rank 0: F0.0.0 F0.0.1 B0.0.0 B0.0.1", 1, 1, " slices=2"), "disorder",
+         "B0.0.0 (action 2) comes before B0.0.1 (action 3)"),
+        (text("rank 0: F0.0.0 B0.0.0", 1, 1, " slices=2"), "missing", "F0.0.1 is missing"),
+        (text("rank 0: F0.0.2 B0.0.0", 1, 1, " slices=2"), "unknown",
+         "F0.0.2 names slice 2, but microbatches are cut into 2 slices"),
+        (text("rank 0: F0.0 B0.0", 1, 1, " slices=2"), "unknown", "names slice None"),
+        (text("rank 0: F0.0.0 B0.0.0", 1, 1), "unknown", "names slice 0, but"),
+        (text("rank 0: F0.0 F0.1&B0.0 B0.1\nrank 1: F1.0 B1.0 F1.1 B1.0", 2, 2), "twice",
+         "B1.0 is done twice, as actions 1 and 3"),
+        (text("rank 0: F0.0 F0.1&B0.1 B0.0", 1, 2), "deadlock",
+         "rank 0 waits in F0.1&B0.1 (action 1) for F0.1, which is part of it"),
+        (text("rank 0: F0.0&B0.0 F0.1 B0.1\nrank 1: F1.0 B1.0 F1.1 B1.1", 2, 2), "deadlock",
+         ("rank 0 waits in F0.0&B0.0 (action 0) for B1.0, which rank 1 does later (action 1); "
+          "rank 1 waits in F1.0 (action 0) for F0.0, which rank 0 does later (action 0), and the "
+          "circle closes")),
+    ],
+)
+def test_every_kind_of_action_is_checked(schedule: Schedule, problem: str, message: str) -> None:
+    with pytest.raises(ScheduleError, match=re.escape(message)) as info:
+        validate(schedule)
+    assert info.value.problem == problem
+
+
+def test_copies_are_checked() -> None:
+    """The second half of the microbatches runs the other way."""
+    schedule = build("chimera", 2, 2)
+    assert schedule.ranks[0][0] == ("F", 0, 0)
+    swapped = replace(schedule, direction=(1, 0))
+    with pytest.raises(ScheduleError, match=r"F0\.0 is done on rank 0, but stage 0 lives on"):
+        validate(swapped)
+
+
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, "2", True, [1, -1], [], None])
 def test_costs_refuse(wrong: Any) -> None:
     with pytest.raises(ValueError, match="F="):
@@ -129,7 +228,7 @@ def test_formulas_refuse_what_they_do_not_cover() -> None:
         peak_activations("1f1b", 4, 8, r=4)
 
 
-@pytest.mark.parametrize("text", ["", "F", "X1.2", "F1", "F-1.2", "F1.2.3", "f1.2"])
+@pytest.mark.parametrize("text", ["", "F", "X1.2", "F1", "F-1.2", "F1.2.3.4", "f1.2"])
 def test_action_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="kind"):
         Action.parse(text)

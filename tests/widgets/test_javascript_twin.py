@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from py_mini_racer import MiniRacer
 
-from distlearn.pipeline import NAMES, Action, Timeline, build, simulate
+from distlearn.pipeline import Action, Timeline, build, simulate
 from distlearn.plots import timeline_svg
 from distlearn.plots.numbers import fixed, number, percent, ticks
 from distlearn.widgets import PipelineExplorer
 from distlearn.widgets.face import asset
 from distlearn.widgets.orders import decode
+from distlearn.widgets.pipeline_explorer import SCHEDULES
 from distlearn.widgets.pipeline_view import Setting, look_at
 
 TIMES = [0.0, 0.1, 0.25, 0.3, 0.7, 1.0, 1.1, 1.5, 2.0, 2.3, 3.0, 4.0]
@@ -48,7 +49,7 @@ def random_settings() -> list[Setting]:
     chance = random.Random(20)
     settings = []
     for _ in range(SETTINGS):
-        name = chance.choice([*NAMES, "interleaved_1f1b", "zb_h1"])
+        name = chance.choice([*SCHEDULES, "interleaved_1f1b", "zb_h1"])
         p = chance.choice([chance.randint(1, 4), chance.randint(1, 8)])
         m = chance.choice([chance.randint(1, 8), chance.randint(1, 32)])
         if name == "interleaved_1f1b" and chance.random() < 0.8:

@@ -6,16 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distlearn.pipeline import NAMES, Action, Schedule, build
+from distlearn.pipeline import Action, Schedule, build
 from distlearn.widgets.orders import catalogue, decode, encode
+from distlearn.widgets.pipeline_explorer import SCHEDULES
 
 
 def test_every_order_of_the_explorer_round_trips() -> None:
-    vs = {name: [1, 2, 3, 4] if name == "interleaved_1f1b" else [1] for name in NAMES}
-    found = catalogue(NAMES, range(1, 9), range(1, 33), vs)
+    vs = {name: [1, 2, 3, 4] if name == "interleaved_1f1b" else [1] for name in SCHEDULES}
+    found = catalogue(SCHEDULES, range(1, 9), range(1, 33), vs)
     read: dict[tuple[str, ...], list[list[Action]]] = {}
     built = refused = 0
-    for name in NAMES:
+    for name in SCHEDULES:
         for v in vs[name]:
             for p in range(1, 9):
                 placement = found["placements"][name][v][p]

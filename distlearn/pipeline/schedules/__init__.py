@@ -1,33 +1,91 @@
 """Every pipeline schedule, one file each; `build` makes one by name.
 
-A schedule's file holds three pure functions: ``order`` (the definition), ``bubble_time`` and
-``peak_activations`` (its closed formulas, which tests compare with the simulation).
+A schedule's file holds pure functions: ``order`` (the definition), and, where closed formulas
+exist, ``bubble_time`` and ``peak_activations``, which tests compare with the simulation.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
-from distlearn.pipeline.schedules import gpipe, interleaved_1f1b, one_f_one_b, pipedream, zb_h1
+from distlearn.pipeline.schedules import (
+    amdp,
+    bpipe,
+    breadth_first,
+    chimera,
+    dapple,
+    dualpipe,
+    dualpipe_v,
+    gis,
+    gis_h,
+    gpipe,
+    hanayo,
+    interleaved_1f1b,
+    interleaved_zero_bubble,
+    mario,
+    one_f_one_b,
+    one_f_one_b_v,
+    pipedream,
+    pipedream_2bw,
+    pipemare,
+    seq1f1b,
+    terapipe,
+    v_auto,
+    v_half,
+    v_min,
+    xpipe,
+    zb_1p,
+    zb_2p,
+    zb_auto,
+    zb_h1,
+    zb_h2,
+    zb_v,
+)
 
 _MODULES: dict[str, ModuleType] = {
     "gpipe": gpipe,
     "1f1b": one_f_one_b,
+    "dapple": dapple,
     "interleaved_1f1b": interleaved_1f1b,
+    "breadth_first": breadth_first,
+    "bpipe": bpipe,
+    "chimera": chimera,
+    "hanayo": hanayo,
     "zb_h1": zb_h1,
+    "zb_h2": zb_h2,
+    "zb_1p": zb_1p,
+    "zb_2p": zb_2p,
+    "zb_auto": zb_auto,
+    "interleaved_zero_bubble": interleaved_zero_bubble,
+    "zb_v": zb_v,
+    "v_half": v_half,
+    "v_min": v_min,
+    "v_auto": v_auto,
+    "1f1b_v": one_f_one_b_v,
+    "gis": gis,
+    "gis_h": gis_h,
+    "seq1f1b": seq1f1b,
+    "terapipe": terapipe,
+    "dualpipe": dualpipe,
+    "dualpipe_v": dualpipe_v,
+    "mario": mario,
     "pipedream": pipedream,
+    "pipedream_2bw": pipedream_2bw,
+    "pipemare": pipemare,
+    "xpipe": xpipe,
+    "amdp": amdp,
 }
 
 NAMES: tuple[str, ...] = tuple(_MODULES)
 
 
-def build(name: str, p: int, m: int, v: int = 1, **options: Any) -> Schedule:
+def build(name: str, p: int, m: int, v: int | None = None, **options: Any) -> Schedule:
     """Make a schedule by name.
 
     Parameters
@@ -35,9 +93,11 @@ def build(name: str, p: int, m: int, v: int = 1, **options: Any) -> Schedule:
     name : str
         One of `NAMES`.
     p, m, v : int
-        Pipeline ranks, microbatches, virtual stages per rank, each >= 1.
+        Pipeline ranks, microbatches, virtual stages per rank, each >= 1. Default for v: what the
+        schedule is made for, 2 for those placed in a V, else 1.
     **options
-        Options of that schedule, for example ``group`` of ``interleaved_1f1b``.
+        Options of that schedule, for example ``group`` of ``interleaved_1f1b``. All take
+        ``costs`` (a `Costs`, or a mapping of its fields); most orders do not depend on it.
 
     Raises
     ------
@@ -54,28 +114,41 @@ def build(name: str, p: int, m: int, v: int = 1, **options: Any) -> Schedule:
     return result
 
 
-def bubble_time(name: str, p: int, m: int, v: int = 1, costs: Costs | None = None,
+def bubble_time(name: str, p: int, m: int, v: int | None = None, costs: Costs | None = None,
                 **options: Any) -> float:
     """Closed formula of a rank's idle time in seconds (unit: that of ``costs``).
+
+    Of the rank that idles most, within the span that `bubble_span` names.
 
     Raises
     ------
     ValueError
         As `build`, or where the formula does not hold: stages that differ, transfers that take
-        time, or times outside the schedule's own condition.
+        time, or times outside the schedule's own condition; or if the schedule has none.
     """
     costs = costs if costs is not None else Costs()
     result: float = _call(name, "bubble_time", p, m, v, {"costs": costs, **options})
     return result
 
 
-def peak_activations(name: str, p: int, m: int, v: int = 1, *, r: int, **options: Any) -> int:
+def bubble_span(name: str) -> str:
+    """The `Timeline` attribute within which `bubble_time` counts idle time.
+
+    ``"makespan"``, or ``"longest_span"`` for schedules whose ranks do not wait for each other at
+    the end of a step.
+    """
+    definition(name)
+    return getattr(_MODULES[name], "SPAN", "makespan")
+
+
+def peak_activations(name: str, p: int, m: int, v: int | None = None, *, r: int, **options: Any
+                     ) -> int:
     """Closed formula of the most activations that rank r keeps, in (stage, microbatch) pieces.
 
     Raises
     ------
     ValueError
-        As `build`, or if r is not a rank.
+        As `build`, or if r is not a rank, or where the schedule has no such formula.
     """
     if not isinstance(r, int) or not 0 <= r < p:
         raise ValueError(f"r must be a rank, 0 <= r < p={p}; got {r!r}")
@@ -93,19 +166,32 @@ def definition(name: str) -> Callable[..., Schedule]:
     return function
 
 
-def _call(name: str, function: str, p: int, m: int, v: int, options: dict[str, Any]) -> Any:
+def _call(name: str, function: str, p: int, m: int, v: int | None, options: dict[str, Any]
+          ) -> Any:
     parameters = inspect.signature(definition(name)).parameters
-    for key, size in (("p", p), ("m", m), ("v", v)):
+    for key, size in (("p", p), ("m", m), ("v", 1 if v is None else v)):
         if isinstance(size, bool) or not hasattr(size, "__index__") or size < 1:
             raise ValueError(f"{name} needs {key} to be an integer >= 1; got {key}={size!r}")
     sizes = {"p": int(p), "m": int(m)}
     if "v" in parameters:
-        sizes["v"] = int(v)
-    elif v != 1:
+        if v is not None:
+            sizes["v"] = int(v)
+        elif parameters["v"].default is inspect.Parameter.empty:
+            sizes["v"] = 1
+    elif v not in (None, 1):
         raise ValueError(f"{name} has one stage per rank, so v must be 1; got v={v}")
-    known = set(parameters) - set(sizes) | {"costs", "r"}
+    own = set(parameters) - {"p", "m", "v"}
+    takes_any = any(x.kind is inspect.Parameter.VAR_KEYWORD for x in parameters.values())
     for key in options:
-        if key not in known:
-            has = ", ".join(sorted(set(parameters) - set(sizes))) or "none"
+        if key not in own | {"costs", "r"} and not takes_any:
+            has = ", ".join(sorted(own)) or "none"
             raise ValueError(f"{name} has no option {key!r}; its options: {has}")
-    return getattr(_MODULES[name], function)(**sizes, **options)
+    if isinstance(options.get("costs"), Mapping):
+        options = {**options, "costs": Costs(**options["costs"])}
+    called = getattr(_MODULES[name], function, None)
+    if called is None:
+        raise ValueError(f"{name} has no closed formula for its {function.replace('_', ' ')}; "
+                         "simulate it")
+    if function == "order" and "costs" not in own:
+        options = {key: value for key, value in options.items() if key != "costs"}
+    return called(**sizes, **options)

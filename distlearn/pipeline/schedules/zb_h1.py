@@ -22,22 +22,22 @@ def order(p: int, m: int) -> Schedule:
     p, m : int
         Pipeline ranks and microbatches; any m >= 1.
     """
-    ranks = tuple(tuple(_rank(p, m, r)) for r in range(p))
+    ranks = tuple(tuple(one_f_one_i(r, p - 1 - r, m, held_back=r)) for r in range(p))
     return Schedule("zb_h1", p, m, 1, placement=tuple(range(p)), ranks=ranks)
 
 
-def _rank(p: int, m: int, r: int) -> Iterator[Action]:
-    warmup = min(p - 1 - r, m)
-    for i in range(warmup):
-        yield Action("F", r, i)
+def one_f_one_i(stage: int, warmup: int, m: int, held_back: int) -> Iterator[Action]:
+    """One stage's order: ``warmup`` forwards, then F, I and the W of ``held_back`` I's ago."""
+    for i in range(min(warmup, m)):
+        yield Action("F", stage, i)
     for i in range(m):
         if warmup + i < m:
-            yield Action("F", r, warmup + i)
-        yield Action("I", r, i)
-        if i >= r:  # the gradient has been to rank 0 by now: nobody waits for this rank
-            yield Action("W", r, i - r)
-    for i in range(max(m - r, 0), m):
-        yield Action("W", r, i)
+            yield Action("F", stage, warmup + i)
+        yield Action("I", stage, i)
+        if i >= held_back:
+            yield Action("W", stage, i - held_back)
+    for i in range(max(m - held_back, 0), m):
+        yield Action("W", stage, i)
 
 
 def bubble_time(p: int, m: int, costs: Costs) -> float:
