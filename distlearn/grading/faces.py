@@ -86,7 +86,7 @@ def html(result: QuestionResult, *, graded: bool = True) -> str:
         body = "".join(f'<tr><th scope="row">{name}</th><td>{cell}</td></tr>'
                        for name, cell in rows)
         parts.append(f"<table>{body}</table>")
-        if case is not None and case.comparable:
+        if case is not None and case.comparable and (_rows(case) or _numbers(case)):
             parts.append(difference_svg(case.got, case.wanted))
     parts += [f'<p class="dlc-n">{_prose(note)}</p>' for note in result.notes]
     return "".join([*parts, "</div>"])
@@ -110,7 +110,7 @@ def _prose(sentence: str) -> str:
 
 def _values(case: CaseResult) -> list[str]:
     """Got over wanted, aligned; for lists a window around the first difference, marked."""
-    if not isinstance(case.wanted, list) or not isinstance(case.got, list | tuple):
+    if not _rows(case):
         return [f"  got     {short(case.got, WIDTH)}", f"  wanted  {short(case.wanted, WIDTH)}"]
     got, wanted = [str(x) for x in case.got], [str(x) for x in case.wanted]
     k = first_difference(got, wanted)
@@ -130,6 +130,17 @@ def _values(case: CaseResult) -> list[str]:
     return [f"  got     {line(got) if got else '[] (empty)'}",
             f"  wanted  {line(wanted) if wanted else '[] (empty)'}",
             f"  {'':8}{' ' * at}^ first difference, at index {k}"]
+
+
+def _rows(case: CaseResult) -> bool:
+    """Whether got and wanted are both one row of items."""
+    return all(isinstance(value, list | tuple)
+               and not any(isinstance(x, list | tuple) for x in value)
+               for value in (case.got, case.wanted))
+
+
+def _numbers(case: CaseResult) -> bool:
+    return all(isinstance(value, int | float) for value in (case.got, case.wanted))
 
 
 def _window(case: CaseResult, got: bool) -> str:

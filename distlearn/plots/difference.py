@@ -16,6 +16,7 @@ from distlearn.plots.palette import PALETTE, ink
 
 _BOX, _GAP, _LEFT, _HEIGHT, _SHOWN = 54, 4, 64, 26, 12
 _BAR = 420
+_WORDS = 190  # px, for what is written below the first difference
 
 
 def difference_svg(got: Any, wanted: Any, *, shown: int = _SHOWN) -> str:
@@ -58,6 +59,7 @@ def _boxes(got: Sequence[str], wanted: Sequence[str], shown: int) -> str:
     first = next((k for k, (a, b) in enumerate(pairs) if a != b), None)
     start = 0 if first is None else max(0, min(first - shown // 2, len(pairs) - shown))
     window = range(start, min(start + shown, len(pairs)))
+    width = max(_LEFT + (len(window) + 1) * (_BOX + _GAP), 2 * _WORDS)
     rows: list[str] = []
     for y, name, side in ((18, "got", 0), (72, "wanted", 1)):
         rows.append(f'<text x="0" y="{y + 17}" class="dld-t">{name}</text>')
@@ -78,15 +80,14 @@ def _boxes(got: Sequence[str], wanted: Sequence[str], shown: int) -> str:
     else:
         words = f"first difference, at index {first}"
         middle = _LEFT + (first - start) * (_BOX + _GAP) + _BOX / 2
-        anchor = "start" if first - start < len(window) / 2 else "end"
+        anchor = "start" if middle + _WORDS <= width else "end"
         rows.append(f'<text x="{middle:g}" y="118" class="dld-d" style="text-anchor:{anchor}">'
                     f"▲ {words}</text>")
-    width = _LEFT + (len(window) + 1) * (_BOX + _GAP)
     at = first or 0
     have = got[at] if at < len(got) else "nothing"
     need = wanted[at] if at < len(wanted) else "nothing"
     text = words if first is None else f"{words}: got {have}, wanted {need}"
-    return _svg(max(width, 280), 126, "Got and wanted, item by item", text, rows)
+    return _svg(width, 126, "Got and wanted, item by item", text, rows)
 
 
 def _box(x: float, y: float, item: str | None, *, framed: bool) -> str:

@@ -275,7 +275,6 @@ async def ring_all_reduce(comm, x):
         "without the ring's bytes": _cross("alpha * (p - 1 - levels) / (beta * levels)"),
         "whole bytes": _cross("round(alpha * (p - 1 - levels) / (beta * (levels - (p - 1) / p)))"),
         "time": _cross("2 * levels * (alpha + alpha * (p - 1 - levels) / (levels - (p - 1) / p))"),
-        "negative": _cross("-alpha * (p - 1 - levels) / (beta * (levels - (p - 1) / p))"),
     },
     "ranks/groups": {
         "roles swapped": _groups(node="comm.rank % per_node", across="comm.rank // per_node"),
@@ -320,8 +319,6 @@ async def ring_all_reduce(comm, x):
         "sum of all": _step("return w - lr * await comm.all_reduce(x.T @ (x @ w - y))"),
         "mean of sums": _step("return w - lr * await comm.all_reduce(x.T @ (x @ w - y), 'mean')"),
         "own number": _step("return w - lr * await comm.all_reduce(x.T @ (x @ w - y)) / len(y)"),
-        "own number times ranks": _step("g = await comm.all_reduce(x.T @ (x @ w - y))",
-                                        "return w - lr * g / (len(y) * comm.size)"),
         "weights averaged": _step("new = w - lr * x.T @ (x @ w - y) / len(y)",
                                   "return await comm.all_reduce(new, 'mean')"),
         "uphill": _step("t = await comm.all_reduce(np.append(x.T @ (x @ w - y), len(y)))",
