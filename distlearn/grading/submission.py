@@ -21,6 +21,7 @@ _PERCENT = re.compile(r"^#\s*%%")
 _MAGIC = re.compile(r"^\s*(%{1,2}[A-Za-z]|!|\?|[A-Za-z_][\w.]*\?{1,2}\s*$|[\w, ]+=\s*[%!][A-Za-z])")
 _TEXT_MAGICS = ("%%bash", "%%sh", "%%html", "%%javascript", "%%js", "%%latex", "%%markdown",
                 "%%svg", "%%writefile", "%%script", "%%perl", "%%ruby")
+_STATEMENTS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom, ast.Assign)
 
 
 class SubmissionError(ValueError):
@@ -213,9 +214,8 @@ def _looks_like_python(cell: Cell) -> bool:
     try:
         body = cell.parse().body
     except SyntaxError:
-        return bool(re.search(r"^def \w+\(.*:", cell.source, re.MULTILINE))
-    return any(isinstance(x, ast.FunctionDef | ast.Import | ast.ImportFrom | ast.Assign)
-               for x in body)
+        return bool(re.search(r"^(?:async )?def \w+\(.*:", cell.source, re.MULTILINE))
+    return any(isinstance(x, _STATEMENTS) for x in body)
 
 
 def _parses(source: str) -> bool:
