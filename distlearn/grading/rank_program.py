@@ -3,6 +3,8 @@
 Used in the notebook and in the worker process, like `calling`. Every rank gets copies of its own of
 all arguments, as if it had memory of its own, and the world's own communicator; what was used of it
 is looked up afterwards in the ledgers.
+
+All of it stays in the learner's own process, like any answer; what is wanted does not come here.
 """
 
 from __future__ import annotations
