@@ -82,7 +82,7 @@ def grade(
 ) -> None:
     """Grade every submission in a folder, each question in a process of its own.
 
-    An endless loop, exit() or syntax error costs its own question only.
+    An endless loop, exit() or a syntax error in one cell costs its own question only.
     """
     from distlearn.grading import grade as run
 
