@@ -32,7 +32,14 @@ _LEGEND = (("F", "part of rank i"), ("new", "arrived in this step"), ("off", "no
            ("done", "final"), ("add", "sent and added"), ("copy", "sent and stored"))
 
 
-def collective_svg(one: Trace, step: int, width: int = 760) -> str:
+class Drawing(str):
+    """SVG text that a notebook shows as a picture."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def collective_svg(one: Trace, step: int, width: int = 760) -> Drawing:
     """Draw what every rank holds after a step, and the messages that brought it there.
 
     Each cell is a chunk of a rank's buffer. The boxes in it stand for the ranks: a box is filled
@@ -50,8 +57,8 @@ def collective_svg(one: Trace, step: int, width: int = 760) -> str:
 
     Returns
     -------
-    str
-        A well-formed SVG document without outside references.
+    Drawing
+        A str: a well-formed SVG document without outside references.
 
     Raises
     ------
@@ -71,7 +78,7 @@ def collective_svg(one: Trace, step: int, width: int = 760) -> str:
                      height, _state(one, step, frame) + legend)
 
 
-def collective_story(one: Trace, width: int = 760, columns: int = 2) -> str:
+def collective_story(one: Trace, width: int = 760, columns: int = 2) -> Drawing:
     """All states of a collective side by side, from the start to the last step.
 
     Parameters
@@ -84,8 +91,8 @@ def collective_story(one: Trace, width: int = 760, columns: int = 2) -> str:
 
     Returns
     -------
-    str
-        As `collective_svg`; for a notebook, ``IPython.display.SVG(data=...)`` shows it.
+    Drawing
+        As `collective_svg`.
 
     Raises
     ------
@@ -173,8 +180,8 @@ def _check(one: Trace, step: int, width: int) -> None:
         raise ValueError(f"width must be at least {least_width(one)} px; got width={width}")
 
 
-def _document(name: str, words: str, width: int, height: int, parts: list[str]) -> str:
-    return "\n".join([
+def _document(name: str, words: str, width: int, height: int, parts: list[str]) -> Drawing:
+    return Drawing("\n".join([
         (f'<svg xmlns="http://www.w3.org/2000/svg" class="dl-svg" role="img" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}" '
         'font-family="system-ui, sans-serif" font-size="12">'),
@@ -183,7 +190,7 @@ def _document(name: str, words: str, width: int, height: int, parts: list[str]) 
         f"<style>{STYLE}</style>",
         f"<style>{COLLECTIVE_STYLE}</style>",
         f'<rect{group_attributes("bg")} width="{width}" height="{height}"/>',
-        *parts, "</svg>"])
+        *parts, "</svg>"]))
 
 
 def _state(one: Trace, step: int, frame: Frame) -> list[str]:

@@ -153,9 +153,9 @@ class CollectiveStepper(Face):
         step, most = self._step.value, self._step.max
         buttons = "".join(
             f'<button type="button" data-go="{name}" aria-label="{words}">{name}</button>'
-            for name, words in (("first", "back to the start"), ("back", "one step back"),
+            for name, words in (("first", "first step"), ("back", "back one step"),
                                 ("play", "play the steps"), ("next", "next step"),
-                                ("last", "to the last step")))
+                                ("last", "last step")))
         return (
             f'<style>{_style()}</style><div class="dl-controls">'
             f'{_select("operation", OPERATIONS, self._operation.value)}'
