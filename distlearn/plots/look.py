@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from distlearn.pipeline import Timeline
 from distlearn.plots.palette import CHUNKS, PALETTE, box_colour, ink
 
 
@@ -19,6 +20,22 @@ def group_attributes(name: str, chunk: int = 0, *, text: bool = False) -> str:
     """
     return ATTRIBUTES[f"{name}{min(chunk, CHUNKS - 1)}{'t' if text else ''}"
                       if name in _KINDS else name]
+
+
+def require_plain(timeline: Timeline) -> None:
+    """Refuse what the figures cannot draw yet.
+
+    Raises
+    ------
+    ValueError
+        For merged pairs, recomputation and transfers between memories.
+    """
+    kinds = {action.kind for row in timeline.schedule.ranks for action in row}
+    if not kinds <= set(_KINDS):
+        raise ValueError(
+            f"figures draw only the actions {', '.join(_KINDS)} so far; {timeline.schedule.name} "
+            f"also has {', '.join(sorted(kinds - set(_KINDS)))} (the terminal draws them: "
+            "distlearn schedule)")
 
 
 _KINDS = "FBIW"

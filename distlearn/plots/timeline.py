@@ -10,6 +10,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch
 
 from distlearn.pipeline import Event, Timeline
+from distlearn.plots.look import require_plain
 from distlearn.plots.palette import KIND_NAMES, PALETTE, box_colour, ink
 from distlearn.plots.picture import Picture
 from distlearn.plots.timeline_svg import chunk_of, duration_text, kinds_of
@@ -37,6 +38,11 @@ def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = Non
     matplotlib.figure.Figure
         ``axes[0]`` holds the rows; ``axes[1]``, if ``memory``, the curves.
 
+    Raises
+    ------
+    ValueError
+        For merged pairs, recomputation and transfers between memories, which it cannot draw yet.
+
     Examples
     --------
     >>> from distlearn.pipeline import build, simulate
@@ -44,6 +50,7 @@ def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = Non
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['', 'time in ms']
     """
+    require_plain(timeline)
     p, span = timeline.schedule.p, timeline.makespan or 1.0
     rows = 0.28 * p + 0.35
     strips = 0.2 * p + 0.3 if memory else 0.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from distlearn.pipeline import Event, Timeline
-from distlearn.plots.look import STYLE, group_attributes
+from distlearn.plots.look import STYLE, group_attributes, require_plain
 from distlearn.plots.numbers import fixed, number, percent, ticks
 from distlearn.plots.palette import KIND_NAMES
 
@@ -48,7 +48,8 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     Raises
     ------
     ValueError
-        If ``width`` is below 240.
+        If ``width`` is below 240; for merged pairs, recomputation and transfers between memories,
+        which it cannot draw yet.
 
     Examples
     --------
@@ -56,6 +57,7 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     >>> timeline_svg(simulate(build("1f1b", p=2, m=3)))[:42]
     '<svg xmlns="http://www.w3.org/2000/svg" cl'
     """
+    require_plain(timeline)
     if width < 240:
         raise ValueError(f"width must be at least 240 px; got width={width}")
     frame = Frame.of(timeline, memory=memory, title=title, width=width)
