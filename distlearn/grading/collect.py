@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from distlearn.grading.question import Question
 from distlearn.grading.slicing import Program
-from distlearn.grading.submission import SubmissionError, read
+from distlearn.grading.submission import SubmissionError, printable, read
 
 MAX_FILES = 200
-MAX_DEPTH = 5
+MAX_DEPTH = 10
 _SKIPPED = ("__pycache__", "__MACOSX", "node_modules")
 
 
@@ -87,7 +86,7 @@ def entries(folder: Path) -> list[Entry]:
     taken: set[str] = set()
     result = []
     for name, paths in found.items():
-        student = _printable(name)
+        student = printable(name)
         while student in taken:
             student += "_"
         taken.add(student)
@@ -101,7 +100,7 @@ def entry(student: str, paths: Sequence[Path]) -> Entry:
     trouble = ""
     for path in paths:
         if path.is_symlink() and path.is_dir():
-            trouble = f"`{_printable(path.name)}` is a symbolic link, which is not followed."
+            trouble = f"`{printable(path.name)}` is a symbolic link, which is not followed."
         elif path.is_dir():
             files += _walk(path, 0)
         else:
@@ -110,7 +109,8 @@ def entry(student: str, paths: Sequence[Path]) -> Entry:
         trouble = f"More than {MAX_FILES} files were handed in; the first {MAX_FILES} are read."
         files = files[:MAX_FILES]
     if not files and not trouble:
-        trouble = "Nothing was handed in: the folder is empty."
+        trouble = ("Nothing was handed in: the folder is empty, or its files lie more than "
+                   f"{MAX_DEPTH} folders deep.")
     return Entry(student, tuple(files), trouble)
 
 
@@ -122,7 +122,7 @@ def readable(entry: Entry) -> Readable:
         try:
             programs.append(Program(read(path)))
         except SubmissionError as error:
-            notes.append(f"`{_printable(path.name)}` {error}.")
+            notes.append(f"`{printable(path.name)}` {error}.")
     return Readable(tuple(programs), tuple(notes))
 
 
@@ -145,8 +145,8 @@ def choose(files: Readable, questions: Sequence[Question]) -> Choice:
     best = ranked[0][1]
     rivals = [program for (written, *_), program in ranked[1:] if written]
     if rivals:
-        others = ", ".join(f"`{_printable(x.submission.path.name)}`" for x in rivals[:4])
-        notes.insert(0, f"Several files have answers: `{_printable(best.submission.path.name)}` "
+        others = ", ".join(f"`{x.submission.name}`" for x in rivals[:4])
+        notes.insert(0, f"Several files have answers: `{best.submission.name}` "
                         f"counted, {others} did not.")
     return Choice(best, tuple(notes[:5]))
 
@@ -172,10 +172,3 @@ def _stem(name: str) -> str:
     while Path(name).suffix in (".ipynb", ".py", ".txt", ".json"):
         name = Path(name).stem
     return name
-
-
-def _printable(name: str) -> str:
-    """A file name as text that can be written anywhere: no control characters, valid Unicode."""
-    clean = name.encode("utf-8", "replace").decode()
-    clean = "".join(c if c.isprintable() else "_" for c in clean).strip()
-    return re.sub(r"[`|<>]", "_", clean)[:120] or "_"

@@ -15,6 +15,7 @@ from distlearn.grading.outcome import Outcome, Run
 from distlearn.grading.question import Case, Question, questions
 from distlearn.grading.report import Report, StudentResult
 from distlearn.grading.sandbox import Limits, run
+from distlearn.grading.submission import printable
 from distlearn.grading.writing import write
 
 
@@ -226,9 +227,9 @@ def _choices(files: Readable, asked: Sequence[Question]) -> dict[str, Choice]:
 
 
 def _file(one: Entry, choices: dict[str, Choice]) -> str:
-    names = [choice.program.submission.path.name for choice in choices.values()
+    names = [choice.program.submission.name for choice in choices.values()
              if choice.program is not None]
-    return ", ".join(dict.fromkeys(names)) or (one.files[0].name if one.files else "")
+    return ", ".join(dict.fromkeys(names)) or (printable(one.files[0].name) if one.files else "")
 
 
 def _notes(choices: dict[str, Choice]) -> tuple[str, ...]:

@@ -7,14 +7,17 @@ none, its paragraphs; so a syntax error spoils one paragraph and not the file. N
 from __future__ import annotations
 
 import ast
+import codecs
+import io
 import json
 import re
+import tokenize
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_BYTES = 32 * 2**20
+MAX_BYTES = 64 * 2**20
 MAX_CODE = 2**19
 
 _PERCENT = re.compile(r"^#\s*%%")
@@ -81,6 +84,11 @@ class Submission:
     prose: str = ""
 
     @property
+    def name(self) -> str:
+        """The file's name, as text that can be written anywhere."""
+        return printable(self.path.name)
+
+    @property
     def kind(self) -> str:
         """What to call it when talking to its author."""
         return "notebook" if self.notebook else "file"
@@ -110,8 +118,11 @@ def read(path: Path) -> Submission:
     except OSError as error:
         raise SubmissionError(f"cannot be read: {error.strerror}") from None
     try:
-        text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError:
+        encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        if codecs.lookup(encoding).name in ("idna", "punycode"):  # no code is; they take for ever
+            raise LookupError(encoding)
+        text = data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    except (UnicodeError, SyntaxError, LookupError):
         raise SubmissionError("is neither a notebook nor Python: it is not text (UTF-8)") from None
     if "\0" in text:
         raise SubmissionError("is neither a notebook nor Python: it has null bytes")
@@ -123,10 +134,21 @@ def read(path: Path) -> Submission:
         raise SubmissionError("is called .ipynb but is not a notebook (no JSON object)")
     if len(text) > MAX_CODE:
         raise SubmissionError(f"has {len(text):,} characters of code, too many for an answer")
-    submission = Submission(path, False, tuple(_python_cells(path.name, text)))
+    submission = Submission(path, False, tuple(_python_cells(printable(path.name), text)))
     if path.suffix != ".py" and not any(_looks_like_python(c) for c in submission.cells):
         raise SubmissionError("is neither a notebook (.ipynb) nor Python (.py)")
     return submission
+
+
+def printable(name: str) -> str:
+    """A file name as text that can be written anywhere: no control characters, valid Unicode."""
+    clean = "".join(c if c.isprintable() else "_" for c in _valid(name)).strip()
+    return re.sub(r"[`|<>]", "_", clean)[:120] or "_"
+
+
+def _valid(text: str) -> str:
+    """Unicode that can be encoded: without the lone surrogates of a broken name or JSON text."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _notebook(path: Path, text: str) -> Submission:
@@ -144,7 +166,7 @@ def _notebook(path: Path, text: str) -> Submission:
         source = cell.get("source", cell.get("input", ""))
         if isinstance(source, list):
             source = "".join(line for line in source if isinstance(line, str))
-        source = source if isinstance(source, str) else ""
+        source = _valid(source) if isinstance(source, str) else ""
         if cell.get("cell_type") == "code":
             cells.append(Cell(f"code cell {len(cells) + 1}", _without_magics(source)))
         else:

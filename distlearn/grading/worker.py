@@ -7,6 +7,7 @@ starts in a few hundredths of a second.
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import json
 import linecache
@@ -67,7 +68,7 @@ def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> 
         label, source = cell["label"], cell["source"]
         linecache.cache[label] = (len(source), None, source.splitlines(True), label)
         try:
-            exec(compile(source, label, "exec", dont_inherit=True), namespace)
+            _run(source, label, namespace)
         except BaseException as error:
             fields = describe(error, namespace, calling=False)
             if isinstance(error, SyntaxError) and not fields["where"]:
@@ -87,6 +88,16 @@ def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> 
     for index, coded in enumerate(request["calls"]):
         args = [decode(arg) for arg in coded]
         send({**call(function, args, namespace, perform=perform), "phase": "call", "index": index})
+
+
+def _run(source: str, label: str, namespace: dict[str, Any]) -> None:
+    """Run a cell, also one that awaits outside of any function, as Jupyter does."""
+    code = compile(source, label, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    waiting = eval(code, namespace)
+    if isinstance(waiting, types.CoroutineType):
+        import asyncio
+
+        asyncio.run(waiting)
 
 
 def _sender(channel: int, token: str) -> Callable[[dict[str, Any]], None]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from distlearn.grading import grade_file
+from distlearn.grading import grade, grade_file
 from distlearn.grading.collect import choose, entries, readable
 from distlearn.grading.question import questions
 from distlearn.grading.slicing import Program
@@ -73,6 +74,41 @@ def test_old_and_odd_notebooks_are_read(tmp_path: Path) -> None:
     (tmp_path / "crlf.py").write_bytes(BUBBLE.replace("\n", "\r\n").encode())
     assert read(tmp_path / "crlf.py").cells[0].source == BUBBLE + "\n" or \
         read(tmp_path / "crlf.py").cells[0].source == BUBBLE
+
+
+def test_python_in_another_encoding_is_read_if_it_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "ann.py"
+    path.write_bytes(("# -*- coding: latin-1 -*-\nx = 'é'\n\n" + BUBBLE).encode("latin-1"))
+    assert "x = 'é'" in read(path).cells[0].source
+    for claim in (b"no-such-thing", b"punycode", b"ascii", b"hex"):
+        path.write_bytes(b"# coding: " + claim + b"\nx = '\xe9'\n")
+        with pytest.raises(SubmissionError, match="not text"):
+            read(path)
+
+
+def test_names_and_text_that_are_no_unicode_harm_nobody(tmp_path: Path) -> None:
+    script(tmp_path / "in" / os.fsdecode(b"b\xff\xfeb.py"), [BUBBLE, "def order_1f1b(p) 'x'"])
+    notebook(tmp_path / "in" / "cut.ipynb", [BUBBLE, "def order_1f1b(p, m, r): '\ud800' x"])
+    notebook(tmp_path / "in" / "late.ipynb", ["def bubble_fraction(p, m): raise OSError('\udc80')"])
+    report = grade(tmp_path / "in", tmp_path / "out", progress=False)
+    assert [one.total for one in report.students] == [2, 2, 0]
+    assert report.to_text(details=True).encode()
+    assert "b??b.py" in (tmp_path / "out" / "gradebook.csv").read_text()
+
+
+def test_a_cell_may_await(tmp_path: Path) -> None:
+    source = "import asyncio\nk = await asyncio.sleep(0, 1)\n" + BUBBLE.replace("1", "k")
+    path = notebook(tmp_path / "ann.ipynb", [source])
+    assert scores(path)["pipeline/bubble"] == FULL["pipeline/bubble"]
+
+
+def test_files_far_down_are_found_or_asked_for(tmp_path: Path) -> None:
+    down = tmp_path / "ann" / Path(*"123456789")
+    notebook(down / "x.ipynb", cells())
+    notebook(tmp_path / "bob" / Path(*"123456789ab") / "x.ipynb", cells())
+    ann, bob = entries(tmp_path)
+    assert [path.name for path in ann.files] == ["x.ipynb"]
+    assert (bob.files, "more than 10 folders deep" in bob.trouble) == ((), True)
 
 
 def test_magics_are_ignored_and_lines_keep_their_numbers(tmp_path: Path) -> None:
