@@ -59,11 +59,8 @@ class Number(Answer):
 
     def misfit(self, got: Any) -> str:
         """See `Answer`."""
-        if type(got) is int and abs(got) > 2**1000:
-            digits = len(str(abs(got)))
-            return f"It returned a whole number of {digits} digits; {self.noun} is asked for."
         if type(got) in (int, float):
-            return ""
+            return too_large(got)
         return misfit(got, self.noun)
 
     def same(self, got: Any, wanted: Any) -> bool:
@@ -102,7 +99,7 @@ class Count(Answer):
     def misfit(self, got: Any) -> str:
         """See `Answer`."""
         if type(got) is int or (type(got) is float and got.is_integer()):
-            return ""
+            return too_large(got)
         if type(got) is float:
             return f"It returned {got!r}, but {self.noun} is asked for."
         return misfit(got, self.noun)
@@ -196,6 +193,13 @@ def misfit(got: Any, noun: str) -> str:
         return (f"It returned a {type(got).__name__} with one item, {short(got)}; {noun} is asked "
                 "for.")
     return f"It returned a {type(got).__name__}, {short(got)}; {noun} is asked for."
+
+
+def too_large(number: float) -> str:
+    """A sentence about an int that no float can hold; all others can be computed with."""
+    if type(number) is int and abs(number) > 2**1000:
+        return f"It returned a whole number of {len(str(abs(number)))} digits."
+    return ""
 
 
 def short(value: Any, width: int = 60) -> str:

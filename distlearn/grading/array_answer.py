@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from distlearn.grading.answer import Answer, View, misfit, short
+from distlearn.grading.answer import Answer, View, misfit, short, too_large
 
 Shape = tuple[int, ...]
 
@@ -28,15 +28,15 @@ class Array(Answer):
     def misfit(self, got: Any) -> str:
         """See `Answer`."""
         if type(got) in (int, float):
-            return _too_large(got)
+            return too_large(got)
         if type(got) not in (list, tuple):
             return misfit(got, self.noun)
         for index, item in _items(got):
             if type(item) not in (int, float):
                 return (f"It returned {_short(item)} at index {index}; every item has to be a "
                         "number.")
-            if _too_large(item):
-                return _too_large(item)
+            if too_large(item):
+                return too_large(item)
         if shape(got) is None:
             return "It returned lists of different lengths in a list: that is no array."
         return ""
@@ -122,12 +122,6 @@ def _rounded(value: float, wanted: float, slack: float) -> float:
     if _close(value, wanted, slack):
         return float(f"{wanted:.6g}")
     return value if short_form == float(f"{wanted:.6g}") else short_form
-
-
-def _too_large(number: float) -> str:
-    if type(number) is int and abs(number) > 2**1000:
-        return f"It returned a whole number of {len(str(abs(number)))} digits."
-    return ""
 
 
 def _short(item: Any) -> str:

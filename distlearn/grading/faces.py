@@ -7,6 +7,7 @@ from html import escape
 
 from distlearn.grading.answer import first_difference
 from distlearn.grading.judge import CaseResult, QuestionResult, short
+from distlearn.grading.plain import legible
 
 WIDTH = 96
 MAX_LINES = 14
@@ -30,7 +31,8 @@ def text(result: QuestionResult, *, graded: bool = True) -> str:
         head += f" ({result.status})"
     lines = [f"{head}; {result.points} of {question.points} points" if graded else head]
     if result.ok:
-        return "\n".join([*lines, *_wrap("note", " ".join(result.notes), 2)])
+        tail = _wrap("note", " ".join(result.notes), 2)
+        return "\n".join(legible(line) for line in [*lines, *tail])
     case = result.shown
     tail = _wrap("call", case.call, 3) if case is not None else []
     if case is not None and case.comparable:
@@ -45,7 +47,7 @@ def text(result: QuestionResult, *, graded: bool = True) -> str:
     overview = [f"  {_mark(c):7} {_cut(c.call, WIDTH - 10)}" for c in result.cases]
     if len(overview) + len(tail) >= MAX_LINES:
         overview = []
-    return "\n".join([*lines, *overview, *tail][:MAX_LINES])
+    return "\n".join(legible(line) for line in [*lines, *overview, *tail][:MAX_LINES])
 
 
 def html(result: QuestionResult, *, graded: bool = True) -> str:
@@ -89,7 +91,7 @@ def html(result: QuestionResult, *, graded: bool = True) -> str:
         if case is not None and case.comparable and (_rows(case) or _numbers(case)):
             parts.append(difference_svg(case.got, case.wanted))
     parts += [f'<p class="dlc-n">{_prose(note)}</p>' for note in result.notes]
-    return "".join([*parts, "</div>"])
+    return legible("".join([*parts, "</div>"]))
 
 
 def _mark(case: CaseResult) -> str:
@@ -115,7 +117,9 @@ def _values(case: CaseResult) -> list[str]:
     got, wanted = [str(x) for x in case.got], [str(x) for x in case.wanted]
     k = first_difference(got, wanted)
     start = max(0, k - 4)
-    columns = range(start, min(max(len(got), len(wanted)), start + 9))
+    near = [x for row in (got, wanted) for x in row[start : start + 9]]
+    count = 9 if max(map(len, near), default=0) < 9 else 7  # what fits into a line
+    columns = range(start, min(max(len(got), len(wanted)), start + count))
     widths = [max(len(row[c]) if c < len(row) else 1 for row in (got, wanted)) for c in columns]
 
     def line(row: list[str]) -> str:

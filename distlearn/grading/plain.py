@@ -17,6 +17,12 @@ MAX_DEPTH = 20
 MAX_BITS = 4096
 
 
+def legible(text: str) -> str:
+    """The text with a mark in place of what a terminal or a page would obey instead of show."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}"
+                   for c in text)
+
+
 class Other:
     """A value that is not plain data; equal to nothing but itself.
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from distlearn.grading import hidden
 from distlearn.grading.outcome import KINDS, Outcome, Run
-from distlearn.grading.plain import decode, encode
+from distlearn.grading.plain import decode, encode, legible
 from distlearn.grading.submission import Cell
 
 try:  # imported here so that the children find it compiled
@@ -266,7 +266,7 @@ def _outcome(message: dict[str, Any]) -> Outcome:
         value = decode(message.get("value"))
     except (ValueError, TypeError, RecursionError):
         return Outcome("silent", message="its answer could not be read")
-    return Outcome(value=value, **{key: text[:400] for key, text in texts.items()})
+    return Outcome(value=value, **{key: legible(text[:400]) for key, text in texts.items()})
 
 
 def _environment(home: Path) -> dict[str, str]:

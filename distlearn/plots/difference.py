@@ -44,14 +44,26 @@ def difference_svg(got: Any, wanted: Any, *, shown: int = _SHOWN) -> str:
     ''
     """
     if isinstance(got, list | tuple) and isinstance(wanted, list | tuple):
-        return _boxes([str(x) for x in got], [str(x) for x in wanted], shown)
+        return _boxes([_text(x) for x in got], [_text(x) for x in wanted], shown)
     if _is_number(got) and _is_number(wanted):
-        return _bars(float(got), float(wanted))
+        return _bars(_float(got), _float(wanted))
     return ""
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # a whole number beyond 1e308
+        return math.inf if number > 0 else -math.inf
+
+
+def _text(item: Any) -> str:
+    """An item as text without the characters that a page may not hold."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(item))
 
 
 def _boxes(got: Sequence[str], wanted: Sequence[str], shown: int) -> str:
@@ -84,8 +96,8 @@ def _boxes(got: Sequence[str], wanted: Sequence[str], shown: int) -> str:
         rows.append(f'<text x="{middle:g}" y="118" class="dld-d" style="text-anchor:{anchor}">'
                     f"▲ {words}</text>")
     at = first or 0
-    have = got[at] if at < len(got) else "nothing"
-    need = wanted[at] if at < len(wanted) else "nothing"
+    have = _cut(got[at], 40) if at < len(got) else "nothing"
+    need = _cut(wanted[at], 40) if at < len(wanted) else "nothing"
     text = words if first is None else f"{words}: got {have}, wanted {need}"
     return _svg(width, 126, "Got and wanted, item by item", text, rows)
 
@@ -97,10 +109,14 @@ def _box(x: float, y: float, item: str | None, *, framed: bool) -> str:
         return (f'{frame}<rect x="{x}" y="{y}" width="{_BOX}" height="{_HEIGHT}" rx="3" '
                 f'class="dld-e"/>')
     kind = item[0] if item[:1] in ("F", "B", "I", "W") and any(c.isdigit() for c in item) else "N"
-    label = item if len(item) <= 7 else item[:6] + "…"
+    label = _cut(item, 7)
     return (f'{frame}<rect x="{x}" y="{y}" width="{_BOX}" height="{_HEIGHT}" rx="3" '
             f'class="dld-{kind}"/><text x="{x + _BOX / 2:g}" y="{y + 17}" '
             f'class="dld-b dld-{kind}t">{escape(label)}</text>')
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _bars(got: float, wanted: float) -> str:
