@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+LARGEST = 1e100  # so that no sum of times or bytes can overflow
+
 PerStage = float | Sequence[float]
 PerLink = float | Mapping[tuple[int, int], float]
 
@@ -61,7 +63,7 @@ class Costs:
     Raises
     ------
     ValueError
-        For a figure that is negative, not finite or not a number, or sequences of different
+        For a figure that is negative, above 1e100 or not a number, or sequences of different
         lengths.
 
     Examples
@@ -98,6 +100,10 @@ class Costs:
         given["slice_scale"] = _read("slice_scale", self.slice_scale)
         if isinstance(given["optimizer"], tuple):
             raise ValueError(f"optimizer must be one number; got {self.optimizer!r}")
+        if isinstance(given["slice_scale"], float):
+            raise ValueError(f"slice_scale needs one number per slice; got {self.slice_scale!r}")
+        if not isinstance(self.blocking, bool):
+            raise ValueError(f"blocking must be True or False; got {self.blocking!r}")
         lengths = {name: len(given[name]) for name in _PER_STAGE if isinstance(given[name], tuple)}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"per-stage costs must have one length; got {lengths}")
@@ -198,7 +204,8 @@ def _read_links(name: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
         if isinstance(value, tuple) and value and isinstance(value[0], tuple):
             return value  # read before: dataclasses.replace passes it again
-        number = value if name == "bandwidth" and value == math.inf else _read(name, value)
+        unlimited = name == "bandwidth" and isinstance(value, float) and value == math.inf
+        number = float(value) if unlimited else _read(name, value)
         if isinstance(number, tuple):
             raise ValueError(f"{name} must be one number, or a mapping from (source, target); "
                              f"got {value!r}")
@@ -207,8 +214,11 @@ def _read_links(name: str, value: Any) -> Any:
         return number
     links = []
     for link, number in value.items():
-        if not (isinstance(link, tuple) and len(link) == 2):
+        if not (isinstance(link, tuple) and len(link) == 2
+                and all(isinstance(rank, int) for rank in link)):
             raise ValueError(f"{name} per link needs keys (source, target); got {link!r}")
+        if isinstance(number, Mapping | tuple):
+            raise ValueError(f"{name} needs one number per link; got {number!r} for {link}")
         links.append((link, _read_links(name, number)))
     return tuple(sorted(links))
 
@@ -218,15 +228,19 @@ def _read(name: str, value: Any) -> Any:
     if value is None and name in ("B", "I", "W", "R", "pair", "activation_after_I",
                                   "slice_scale"):
         return None
-    items = value if hasattr(value, "__len__") and not isinstance(value, str) else [value]
+    if hasattr(value, "tolist"):  # numpy: an array, or one number
+        value = value.tolist()
+    several = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    items = value if several else [value]
     numbers = []
     for item in items:
         try:
-            number = float("nan") if isinstance(item, str | bool) else float(item)
-        except (TypeError, ValueError):
+            number = float("nan") if isinstance(item, str | bytes | bool) else float(item)
+        except (TypeError, ValueError, OverflowError):
             number = float("nan")
-        if not math.isfinite(number) or number < 0:
-            raise ValueError(f"costs must be finite numbers >= 0; got {name}={value!r}")
+        if not 0 <= number <= LARGEST:  # also if it is nan
+            raise ValueError(f"costs must be finite numbers >= 0, at most {LARGEST:g}; "
+                             f"got {name}={value!r}")
         numbers.append(number)
     if items is value and not numbers:
         raise ValueError(f"per-stage costs need one number per stage; got {name}={value!r}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from distlearn.pipeline.action import Action
 
 Ranks = tuple[tuple[Action, ...], ...]
 Table = tuple[tuple[int, ...], ...]
+
+LARGEST = 20_000_000  # forward passes of a schedule; some gigabytes of actions
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ class Schedule:
     partner : tuple of int, optional
         ``partner[r]`` is the rank to which rank r evicts activations. Empty if nobody does.
 
+    Raises
+    ------
+    ValueError
+        If sizes, tables and lists do not fit each other; `validate` looks at the actions.
+
     Examples
     --------
     >>> from distlearn.pipeline import build
@@ -69,6 +77,34 @@ class Schedule:
     direction: tuple[int, ...] = field(default=(), repr=False)
     partner: tuple[int, ...] = field(default=(), repr=False)
     batches: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or self.name.split() != [self.name]:
+            raise ValueError(f"a schedule needs a name without spaces; got {self.name!r}")
+        for size in _SIZES:
+            value = getattr(self, size)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"a schedule needs {size} to be an integer >= 1; "
+                                 f"got {size}={value!r}")
+        if self.stages * self.m * self.slices > LARGEST:
+            raise ValueError(f"a schedule of p*v={self.stages} stages, m={self.m} microbatches and "
+                             f"slices={self.slices} has more than {LARGEST:,} forward passes, too "
+                             "many to list")
+        p, rank = self.p, f"is not a rank of p={self.p}"
+        _check("ranks", self.ranks, p)
+        _check("placement", self.placement, self.stages, p, rank)
+        for c, copy in enumerate(self.copies):
+            _check(f"copies[{c}]", copy, self.stages, p, rank)
+        if self.direction:
+            _check("direction", self.direction, self.m, len(self.copies), "is not one of the "
+                   f"{len(self.copies)} copies")
+        if self.partner:
+            _check("partner", self.partner, p, p, rank)
+        for name in ("versions", "steps"):
+            if getattr(self, name):
+                _check(name, getattr(self, name), p)
+        for r, row in enumerate(self.versions):
+            _check(f"versions[{r}]", row, len(self.ranks[r]))
 
     @property
     def stages(self) -> int:
@@ -111,17 +147,26 @@ class Schedule:
         ValueError
             Naming the line that is not understood, or the part that is missing.
         """
-        header: dict[str, str] = {}
+        if not isinstance(text, str):
+            raise ValueError(f"schedule text must be text; got {text!r}")
+        header: dict[str, int] = {}
+        name = ""
         lists: dict[str, tuple[int, ...]] = {}
         tables: dict[str, list[tuple[object, ...]]] = {word: [] for word in _TABLES.values()}
         for number, raw in enumerate(text.strip().splitlines(), start=1):
             line = raw.strip()
             try:
                 word, _, rest = line.partition(" ")
+                if word in lists or (word == "schedule" and name):
+                    raise ValueError(f"a second line with {word!r}")
                 if word == "schedule":
-                    name, *sizes = rest.split()
-                    pairs = (size.partition("=") for size in sizes)
-                    header = {"name": name, **{key: value for key, _, value in pairs}}
+                    name, *sizes = rest.split() or [""]
+                    for size in sizes:
+                        key, _, value = size.partition("=")
+                        if key not in _SIZES or key in header:
+                            raise ValueError(f"expected each of {', '.join(_SIZES)} once; "
+                                             f"got {size!r}")
+                        header[key] = int(value)
                 elif word in ("placement", "direction", "partner"):
                     lists[word] = tuple(map(int, rest.split()))
                 elif word in tables:
@@ -134,16 +179,14 @@ class Schedule:
                     raise ValueError("expected 'schedule', 'placement', 'rank', 'versions', "
                                      "'steps', 'copy', 'direction' or 'partner'")
             except ValueError as error:
-                raise ValueError(f"schedule text, line {number}: {line!r}: {error}") from None
-        missing = {"name", "p", "m", "v"} - header.keys()
+                raise ValueError(f"schedule text, line {number}: {line[:200]!r}: {error}") from None
         ranks = tables["rank"]
-        if missing or "placement" not in lists or not ranks:
+        if not name or {"p", "m", "v"} - header.keys() or "placement" not in lists or not ranks:
             raise ValueError(
                 "schedule text needs a 'schedule NAME p= m= v=' line, a 'placement' line and one "
                 f"'rank R:' line per rank; got {len(ranks)} rank lines, header {header}"
             )
-        p, m, v, slices, batches = (
-            int(header.get(key, 1)) for key in ("p", "m", "v", "slices", "batches"))
+        p, m, v, slices, batches = (header.get(key, 1) for key in _SIZES)
         if len(ranks) != p or len(lists["placement"]) != p * v:
             raise ValueError(
                 f"schedule text says p={p} v={v} but has {len(ranks)} rank lines "
@@ -151,8 +194,20 @@ class Schedule:
             )
         rows: dict[str, object] = {
             plural: tuple(tables[word]) for plural, word in _TABLES.items()}
-        return cls(header["name"], p, m, v, slices=slices, batches=batches,
+        return cls(name, p, m, v, slices=slices, batches=batches,
                    **lists, **rows)  # type: ignore[arg-type]
 
 
+def _check(name: str, items: Sequence[object], length: int, below: int | None = None,
+           else_: str = "") -> None:
+    """Whether a list is as long as it has to be, and its entries are integers below a limit."""
+    if not isinstance(items, list | tuple) or len(items) != length:
+        got = len(items) if isinstance(items, list | tuple) else repr(items)
+        raise ValueError(f"a schedule needs {length} entries in {name}; got {got}")
+    for index, item in enumerate(items if below is not None else ()):
+        if not isinstance(item, int) or not 0 <= item < (below or 0):
+            raise ValueError(f"{name}[{index}] = {item!r} {else_}")
+
+
+_SIZES = ("p", "m", "v", "slices", "batches")
 _TABLES = {"ranks": "rank", "versions": "versions", "steps": "steps", "copies": "copy"}

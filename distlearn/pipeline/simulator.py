@@ -7,7 +7,7 @@ from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.memory import peaks
 from distlearn.pipeline.schedule import Schedule
 from distlearn.pipeline.timeline import Timeline
-from distlearn.pipeline.validate import run
+from distlearn.pipeline.validate import check_placed, run
 
 
 def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
@@ -30,8 +30,8 @@ def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
     Raises
     ------
     ScheduleError
-        If the schedule deadlocks or waits for an action that nobody does. `validate` also finds
-        what is there twice or on the wrong rank.
+        If the schedule deadlocks or waits for an action that nobody does, or an action is there
+        twice or on the wrong rank. `validate` also finds what is missing.
     ValueError
         If the costs are for another number of stages.
 
@@ -47,6 +47,7 @@ def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
     (33.0, 0.375, (4, 3, 2, 1))
     """
     costs = costs if costs is not None else Costs()
+    check_placed(schedule)
     starts, ends = run(schedule, costs)
     busy = _busy(schedule, costs)
     spans = [end[-1] - start[0] for start, end in zip(starts, ends, strict=True) if start]

@@ -7,13 +7,14 @@ exist, ``bubble_time`` and ``peak_activations``, which tests compare with the si
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
 from distlearn.pipeline.costs import Costs
-from distlearn.pipeline.schedule import Schedule
+from distlearn.pipeline.schedule import LARGEST, Schedule
 from distlearn.pipeline.schedules import (
     amdp,
     bpipe,
@@ -47,6 +48,7 @@ from distlearn.pipeline.schedules import (
     zb_h2,
     zb_v,
 )
+from distlearn.pipeline.schedules.options import check_options
 
 _MODULES: dict[str, ModuleType] = {
     "gpipe": gpipe,
@@ -150,15 +152,13 @@ def peak_activations(name: str, p: int, m: int, v: int | None = None, *, r: int,
     ValueError
         As `build`, or if r is not a rank, or where the schedule has no such formula.
     """
-    if not isinstance(r, int) or not 0 <= r < p:
-        raise ValueError(f"r must be a rank, 0 <= r < p={p}; got {r!r}")
     result: int = _call(name, "peak_activations", p, m, v, {"r": r, **options})
     return result
 
 
 def definition(name: str) -> Callable[..., Schedule]:
     """The function that makes a schedule, to read its source or its docstring."""
-    if name not in _MODULES:
+    if not isinstance(name, str) or name not in _MODULES:
         near = get_close_matches(str(name), NAMES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ValueError(f"no schedule is called {name!r}; {hint}names are {', '.join(NAMES)}")
@@ -180,18 +180,17 @@ def _call(name: str, function: str, p: int, m: int, v: int | None, options: dict
             sizes["v"] = 1
     elif v not in (None, 1):
         raise ValueError(f"{name} has one stage per rank, so v must be 1; got v={v}")
-    own = set(parameters) - {"p", "m", "v"}
-    takes_any = any(x.kind is inspect.Parameter.VAR_KEYWORD for x in parameters.values())
-    for key in options:
-        if key not in own | {"costs", "r"} and not takes_any:
-            has = ", ".join(sorted(own)) or "none"
-            raise ValueError(f"{name} has no option {key!r}; its options: {has}")
-    if isinstance(options.get("costs"), Mapping):
-        options = {**options, "costs": Costs(**options["costs"])}
     called = getattr(_MODULES[name], function, None)
     if called is None:
         raise ValueError(f"{name} has no closed formula for its {function.replace('_', ' ')}; "
                          "simulate it")
-    if function == "order" and "costs" not in own:
-        options = {key: value for key, value in options.items() if key != "costs"}
-    return called(**sizes, **options)
+    given = check_options(name, options, parameters, inspect.signature(called).parameters)
+    counts = sizes | {key: given[key] for key in ("slices", "batches", "waves") if given.get(key)}
+    if math.prod(counts.values()) > LARGEST:
+        raise ValueError(f"{name} with {', '.join(f'{k}={x}' for k, x in counts.items())} has more "
+                         f"than {LARGEST:,} forward passes, too many to list")
+    if function == "peak_activations" and not 0 <= given["r"] < sizes["p"]:
+        raise ValueError(f"r must be a rank, 0 <= r < p={sizes['p']}; got {given['r']!r}")
+    if function == "order" and "costs" not in parameters:
+        given.pop("costs", None)
+    return called(**sizes, **given)
