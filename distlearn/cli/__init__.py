@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -11,6 +12,9 @@ def main() -> None:
     Exit codes: 0 done; 1 a check, grade or validation found something wrong; 2 bad usage or
     input; 70 an error of distlearn itself; 130 interrupted; 141 the reader of a pipe went away.
     """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     try:
         from distlearn.cli.app import app  # on use, so that Ctrl-C is quiet from the start
 

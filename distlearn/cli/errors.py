@@ -27,6 +27,12 @@ class Group(TyperGroup):
                                   windows_expand_args=windows_expand_args, **extra)
         except typer.Abort:
             result = 130
+        except SystemExit as end:  # how rich and typer answer a broken pipe
+            if not isinstance(end.__context__, BrokenPipeError):
+                raise
+            result = BROKEN_PIPE
+        except OSError as error:  # help that cannot be written
+            result = fail(_input_message(error), USAGE)
         except Exception as error:
             if not hasattr(error, "format_message"):  # typer's usage errors have it
                 raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from distlearn.cli.errors import Found
-from distlearn.cli.files import write_text
+from distlearn.cli.files import read_text, write_text
 from distlearn.cli.values import OptionalValues, count, times
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def validate(
     from distlearn.pipeline import Schedule, ScheduleError
     from distlearn.pipeline import validate as check
 
-    text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    text = sys.stdin.read() if file == "-" else read_text(Path(file))
     made = Schedule.from_text(text)
     try:
         check(made)

@@ -79,7 +79,8 @@ class Schedule:
     batches: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or self.name.split() != [self.name]:
+        if (not isinstance(self.name, str) or self.name.split() != [self.name]
+                or not self.name.isprintable()):
             raise ValueError(f"a schedule needs a name without spaces; got {self.name!r}")
         for size in _SIZES:
             value = getattr(self, size)

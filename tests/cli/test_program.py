@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,37 @@ def test_closed_pipe_is_quiet():
         error = process.stderr.read()
         assert process.wait(60) == 141
     assert error == b""
+
+
+@pytest.mark.parametrize("command", [["--help"], ["schedule", "--help"], ["schedules"], ["doctor"]])
+def test_closed_pipe_is_quiet_whoever_writes(command):
+    with subprocess.Popen([*MAIN, *command], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        error = process.stderr.read()
+        assert process.wait(60) == 141
+    assert error == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
+@pytest.mark.parametrize("command", [["--help"], ["schedule", "--help"], ["schedules"],
+                                     ["schedule", "1f1b", "-p", "2", "-m", "2", "--json"]])
+def test_output_that_cannot_be_written_is_one_line(command):
+    with Path("/dev/full").open("wb") as full:
+        out = subprocess.run([*MAIN, *command], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (out.returncode, out.stderr) == (2, b"error: No space left on device\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX file descriptors")
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize("command", [["schedule", "1f1b", "-p", "2", "-m", "2"], ["doctor"]])
+def test_closed_streams_are_no_error(command, closed):
+    out = subprocess.run([*MAIN, *command], capture_output=True, check=False,
+                         preexec_fn=lambda: [os.close(number) for number in closed])
+    assert (out.returncode, out.stderr) == (0, b"")
+    nothing = subprocess.run([*MAIN, "validate", "-"], capture_output=True, check=False,
+                             preexec_fn=lambda: os.close(0))
+    assert nothing.returncode == 2 and b"Traceback" not in nothing.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")

@@ -118,6 +118,20 @@ def test_text_round_trip_through_validate(cli):
         0, "valid: 1f1b, 4 ranks, 4 stages, 8 microbatches, 64 actions\n")
 
 
+def test_validate_reads_what_windows_writes_and_nothing_endless(cli, empty):
+    text = "schedule mine p=1 m=1 v=1\r\nplacement 0\r\nrank 0: F0.0 B0.0\r\n"
+    (empty / "a.txt").write_bytes(text.encode("utf-8-sig"))
+    assert cli("validate", "a.txt").exit_code == 0
+    (empty / "a.txt").write_bytes(text.encode("utf-16"))
+    result = cli("validate", "a.txt")
+    assert result.exit_code == 2
+    assert result.stderr == "error: a.txt is not text in UTF-8: byte 0 is 0xff\n"
+    with (empty / "a.txt").open("wb") as stream:
+        stream.truncate(2**28 + 1)
+    result = cli("validate", "a.txt")
+    assert (result.exit_code, result.stderr) == (2, "error: a.txt has more than 256 MiB\n")
+
+
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("B0.0 ", "", "B0.0 is missing"),
     ("B0.0 B0.1", "B0.0 B0.0", "B0.0 is done twice"),

@@ -134,6 +134,7 @@ def test_a_slice_below_zero_is_none() -> None:
     ({"copies": ((0, 1), (1, 0)), "direction": (0,)}, "2 entries in direction"),
     ({"partner": (9, 9)}, "partner[0] = 9"), ({"versions": ((0,), (0,))}, "in versions[0]; got 1"),
     ({"name": "my own"}, "a name without spaces"), ({"name": None}, "a name without spaces"),
+    ({"name": "\x1b[31mred"}, "a name without spaces"), ({"name": ""}, "a name without spaces"),
 ])
 def test_parts_that_do_not_fit_are_refused_when_the_schedule_is_made(
         fields: dict[str, Any], words: str) -> None:
