@@ -51,6 +51,9 @@ def write_text(path: Path, text: str) -> None:
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

@@ -191,7 +191,7 @@ def _whole(scale: float, quantum: float) -> float:
 
 def _whole_up(scale: float, quantum: float) -> float:
     columns = scale * quantum
-    return math.ceil(columns - 1e-9) / quantum if columns > 0 else scale
+    return max(math.ceil(columns - 1e-9), 1) / quantum if columns > 0 else scale
 
 
 def _axis(left: int, right: int, scale: float, width: int) -> str:

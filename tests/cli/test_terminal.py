@@ -110,6 +110,15 @@ def test_long_runs_are_drawn_small_unless_asked():
     assert len(full.bands) > 5 and full.labelled
 
 
+@given(timelines(st.sampled_from([0.0, 1e-100, 1e-9, 1.0, 3.0, 1e9, 1e17, 1e99])),
+       st.integers(1, 130), st.sampled_from([None, False]))
+def test_times_of_any_size_are_drawn_within_the_width(timeline, width, wrap):
+    drawing = draw(timeline, width, wrap)
+    for band in drawing.bands:
+        assert all(len(line) <= max(width, 20) for line in band.plain.splitlines())
+    assert legend(timeline, drawing).plain
+
+
 def test_zero_times_draw_nothing():
     timeline = simulate(build("1f1b", p=2, m=2), Costs(F=0, B=0))
     drawing = draw(timeline, 80)
