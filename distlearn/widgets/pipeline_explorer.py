@@ -22,6 +22,7 @@ SCHEDULES = ("gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "pipedream")
 """What the explorer offers by default: orders that its script can draw, for any p and m."""
 ZOOMS = (1, 2, 4)
 _WIDTH = 760
+_FAR = {"p": 64, "m": 512, "v": 27}  # of pages that a reader would still wait for
 _LABELS = {
     "p": ("p", "ranks"),
     "m": ("m", "microbatches"),
@@ -86,6 +87,9 @@ class PipelineExplorer(Face):
             raise ValueError(f"schedule must be one of {', '.join(names)}; got {schedule!r}")
         self._names = names
         self._most = {"p": max_p, "m": max_m, "v": max_v}
+        for key, most in self._most.items():
+            if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= _FAR[key]:
+                raise ValueError(f"max_{key} must be an integer from 1 to {_FAR[key]}; got {most!r}")
         for key, value in (("p", p), ("m", m), ("v", v)):
             if isinstance(value, bool) or not isinstance(value, int) or (
                     not 1 <= value <= self._most[key]):
