@@ -87,9 +87,10 @@ class PipelineExplorer(Face):
             raise ValueError(f"schedule must be one of {', '.join(names)}; got {schedule!r}")
         self._names = names
         self._most = {"p": max_p, "m": max_m, "v": max_v}
-        for key, most in self._most.items():
-            if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= _FAR[key]:
-                raise ValueError(f"max_{key} must be an integer from 1 to {_FAR[key]}; got {most!r}")
+        for key, end in self._most.items():
+            if isinstance(end, bool) or not isinstance(end, int) or not 1 <= end <= _FAR[key]:
+                raise ValueError(
+                    f"max_{key} must be an integer from 1 to {_FAR[key]}; got {end!r}")
         for key, value in (("p", p), ("m", m), ("v", v)):
             if isinstance(value, bool) or not isinstance(value, int) or (
                     not 1 <= value <= self._most[key]):
