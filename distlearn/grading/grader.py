@@ -16,7 +16,7 @@ from distlearn.grading.question import Case, Question, questions
 from distlearn.grading.report import Report, StudentResult
 from distlearn.grading.sandbox import Limits, run
 from distlearn.grading.submission import printable
-from distlearn.grading.writing import write
+from distlearn.grading.writing import prepare, write
 
 
 def grade(
@@ -71,7 +71,10 @@ def grade(
         raise NotADirectoryError(f"out_dir {target} exists and is not a folder")
     limits = Limits(time_limit, memory_limit)
     closed = [path.resolve() for path in (source, target, *([Path(hidden)] if hidden else []))]
-    report = _grade(entries(source), sets, _hidden(hidden), limits, jobs, progress, closed)
+    found = entries(source)
+    extra = _hidden(hidden)
+    prepare(target)
+    report = _grade(found, sets, extra, limits, jobs, progress, closed)
     write(report, target)
     return report
 
@@ -156,6 +159,8 @@ def _grade(
     files = {one.student: readable(one) for one in found}
     if asked is None:
         asked = questions(*sets) if sets else _answered(files.values())
+    if not found:
+        raise ValueError("there are no submissions: their folder is empty")
     choices = {student: _choices(read, asked) for student, read in files.items()}
     tasks = [(one.student, question) for one in found for question in asked]
     cancel = Event()

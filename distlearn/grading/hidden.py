@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
-from distlearn.grading.question import Case
+from distlearn.grading.question import Case, find
 
 Hidden = Mapping[str, tuple[Case, ...]]
 
@@ -31,7 +31,7 @@ def load(path: str | Path | None) -> dict[str, tuple[Case, ...]]:
     FileNotFoundError
         If there is no such file, or no such files in the folder.
     ValueError
-        If a file has no ``cases()``.
+        If a file cannot be run or has no ``cases()``, or a case does not fit its question.
     """
     if path is None:
         return {}
@@ -45,9 +45,32 @@ def load(path: str | Path | None) -> dict[str, tuple[Case, ...]]:
         if spec is None or spec.loader is None:
             raise ValueError(f"hidden cases {file} are not a Python file")
         module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        if not callable(getattr(module, "cases", None)):
-            raise ValueError(f"hidden cases {file} need a function cases()")
-        for question, cases in module.cases().items():
+        try:
+            spec.loader.exec_module(module)
+            made = module.cases() if callable(getattr(module, "cases", None)) else None
+        except Exception as error:
+            raise ValueError(f"hidden cases {file} cannot be run: {type(error).__name__}: {error}"
+                             ) from error
+        if not isinstance(made, Mapping):
+            raise ValueError(f"hidden cases {file} need a function cases() that returns a dict")
+        for question, cases in made.items():
+            for number, case in enumerate(cases):
+                problem = _misfit(question, case)
+                if problem:
+                    raise ValueError(f"hidden cases {file}: {question}, case {number}: {problem}")
             found[question] = (*found.get(question, ()), *cases)
     return found
+
+
+def _misfit(name: str, case: object) -> str:
+    """Why a case cannot belong to the question of this name; "" if it can."""
+    try:
+        question = find(name)
+    except ValueError as error:
+        return str(error)
+    if not isinstance(case, Case):
+        return f"it is a {type(case).__name__}, not a Case"
+    if len(case.args) != len(question.parameters):
+        return (f"it has {len(case.args)} arguments, {question.signature} takes "
+                f"{len(question.parameters)}")
+    return ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import errno
 import io
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from distlearn.grading.faces import html, text
@@ -17,10 +20,31 @@ from distlearn.grading.judge import CaseResult, QuestionResult, short
 from distlearn.grading.report import Report, StudentResult
 
 MAX_FEEDBACK = 60 * 1024
+MAX_NAME = 120  # bytes; a file system takes 255, with everything
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder and try it, so that a result that cannot be kept is not worked out first.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written, or something in it has the place of a result.
+    """
+    (folder / "feedback").mkdir(parents=True, exist_ok=True)
+    for name in ("gradebook.csv", "questions.csv", "results.json"):
+        if (folder / name).is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder, not a result", str(folder / name))
+    _put({folder / ".distlearn": "", folder / "feedback" / ".distlearn": ""})
+    for place in (folder, folder / "feedback"):
+        (place / ".distlearn").unlink()
 
 
 def write(report: Report, folder: Path) -> None:
-    """Write the report's files, each under a temporary name first, and remove older feedback.
+    """Write the report's files: all of them, or, if that fails, none.
+
+    Feedback of an earlier run is removed if `results.json` lists it; what else is in the folder
+    stays.
 
     Raises
     ------
@@ -30,17 +54,19 @@ def write(report: Report, folder: Path) -> None:
     feedback = folder / "feedback"
     feedback.mkdir(parents=True, exist_ok=True)
     names = file_names([one.student for one in report.students])
+    before = _feedback_of(folder / "results.json")
+    files: dict[Path, str] = {}
     for one in report.students:
-        _put(feedback / f"{names[one.student]}.md", markdown(one))
-        _put(feedback / f"{names[one.student]}.html", page(one))
-    _put(folder / "questions.csv", _csv(_summary_rows(report)))
-    _put(folder / "results.json",
-         json.dumps(_json(report, names), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
-    _put(folder / "gradebook.csv", _csv(_gradebook_rows(report)))
-    current = {f"{name}{suffix}" for name in names.values() for suffix in (".md", ".html")}
-    for path in feedback.iterdir():
-        if path.suffix in (".md", ".html") and path.name not in current:
-            path.unlink()
+        files[feedback / f"{names[one.student]}.md"] = markdown(one)
+        files[feedback / f"{names[one.student]}.html"] = page(one)
+    files[folder / "questions.csv"] = _csv(_summary_rows(report))
+    files[folder / "results.json"] = json.dumps(
+        _json(report, names), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    files[folder / "gradebook.csv"] = _csv(_gradebook_rows(report))
+    _put(files)
+    for name in before - set(names.values()):
+        for suffix in (".md", ".html"):
+            (feedback / f"{name}{suffix}").unlink(missing_ok=True)
 
 
 def file_names(students: Sequence[str]) -> dict[str, str]:
@@ -48,13 +74,24 @@ def file_names(students: Sequence[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     taken: set[str] = set()
     for student in students:
-        name = re.sub(r"[^\w.@+-]+", "_", student).strip("._ ")[:80] or "student"
+        name = re.sub(r"[^\w.@+-]+", "_", unicodedata.normalize("NFC", student)).strip("._ ")
+        name = name.encode()[:MAX_NAME].decode("utf-8", "ignore") or "student"
         base, number = name, 2
-        while name.lower() in taken:
+        while name.casefold() in taken:
             name, number = f"{base}-{number}", number + 1
-        taken.add(name.lower())
+        taken.add(name.casefold())
         names[student] = name
     return names
+
+
+def _feedback_of(results: Path) -> set[str]:
+    """File names, without suffix, of the feedback of an earlier run."""
+    try:
+        students = json.loads(results.read_text("utf-8"))["students"]
+        paths = [PurePosixPath(one["feedback"]) for one in students]
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {path.stem for path in paths if path.parts[:-1] == ("feedback",)}
 
 
 def markdown(one: StudentResult) -> str:
@@ -167,10 +204,30 @@ def _result(result: QuestionResult) -> dict[str, Any]:
     }
 
 
-def _put(path: Path, content: str) -> None:
-    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
-    temporary.write_text(content, encoding="utf-8", newline="\n")
-    os.replace(temporary, path)  # noqa: PTH105
+def _put(files: Mapping[Path, str]) -> None:
+    """Write under temporary names, and rename when all are there."""
+    temporary: dict[Path, Path] = {}
+    try:
+        for number, (path, content) in enumerate(files.items()):
+            temporary[path] = path.with_name(f".distlearn-{os.getpid()}-{number}.tmp")
+            with _named(path):
+                temporary[path].write_text(content, encoding="utf-8", newline="\n")
+        for path in files:
+            with _named(path):
+                os.replace(temporary[path], path)  # noqa: PTH105
+    except BaseException:  # also Ctrl-C
+        for path in temporary.values():
+            path.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Give an error the name of the file that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
 
 
 _PAGE = (
