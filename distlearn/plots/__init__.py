@@ -10,7 +10,8 @@ from distlearn.plots.difference import difference_svg
 from distlearn.plots.palette import KIND_NAMES, PALETTE
 from distlearn.plots.roofline import roofline, roofline_text
 from distlearn.plots.timeline import timeline
-from distlearn.plots.timeline_svg import describe, timeline_svg
+from distlearn.plots.timeline_parts import describe
+from distlearn.plots.timeline_svg import timeline_svg
 
 __all__ = [
     "KIND_NAMES",

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from distlearn.pipeline import Costs, Timeline, build, simulate
 from distlearn.plots.palette import PALETTE
 from distlearn.plots.picture import Picture
+from distlearn.plots.timeline_parts import pieces_per_microbatch
 
 _LIGHT = PALETTE["light"]
 _COLOURS = (_LIGHT["F"], _LIGHT["B"], _LIGHT["W"], _LIGHT["I"], _LIGHT["muted"])
@@ -101,7 +102,7 @@ def memory(timelines: Mapping[str, Timeline], *, title: str | None = None) -> Fi
     ax = figure.add_subplot()
     width = 0.8 / len(timelines)
     for k, (label, timeline) in enumerate(timelines.items()):
-        heights = [peak / timeline.schedule.v for peak in timeline.peak_activations]
+        heights = [peak / pieces_per_microbatch(timeline) for peak in timeline.peak_activations]
         bars = ax.bar(np.arange(p) - 0.4 + (k + 0.5) * width, heights, width, label=label,
                       color=_COLOURS[k % len(_COLOURS)], edgecolor=_LIGHT["background"],
                       linewidth=0.8)

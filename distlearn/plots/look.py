@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from distlearn.pipeline import Timeline
+from collections.abc import Mapping
+
 from distlearn.plots.palette import CHUNKS, PALETTE, box_colour, ink
 
 
@@ -12,33 +13,19 @@ def group_attributes(name: str, chunk: int = 0, *, text: bool = False) -> str:
     Parameters
     ----------
     name : str
-        An action kind (F, B, I, W) or a part of the figure (bg, idle, grid, text, muted, memory).
+        An action kind (F, B, I, W, R) or a part of the figure (bg, idle, grid, text, muted,
+        memory).
     chunk : int
         The rank's chunk, for kinds.
     text : bool
         Whether the group holds the writing on boxes of this kind, instead of the boxes.
     """
     return ATTRIBUTES[f"{name}{min(chunk, CHUNKS - 1)}{'t' if text else ''}"
-                      if name in _KINDS else name]
+                      if name in _ALL_KINDS else name]
 
 
-def require_plain(timeline: Timeline) -> None:
-    """Refuse what the figures cannot draw yet.
-
-    Raises
-    ------
-    ValueError
-        For merged pairs, recomputation and transfers between memories.
-    """
-    kinds = {action.kind for row in timeline.schedule.ranks for action in row}
-    if not kinds <= set(_KINDS):
-        raise ValueError(
-            f"figures draw only the actions {', '.join(_KINDS)} so far; {timeline.schedule.name} "
-            f"also has {', '.join(sorted(kinds - set(_KINDS)))} (the terminal draws them: "
-            "distlearn schedule)")
-
-
-_KINDS = "FBIW"
+_KINDS = "FBIW"  # in every figure; R has rules of its own, added where it occurs
+_ALL_KINDS = _KINDS + "R"
 _PARTS = {"bg": "background", "idle": "idle", "text": "text", "muted": "muted",
           "memory": "memory", "grid": "grid"}
 
@@ -48,7 +35,7 @@ def _attributes() -> dict[str, str]:
     table = {name: f' class="dl-{name}" fill="{light[key]}"' for name, key in _PARTS.items()}
     table["memory"] += f' fill-opacity=".5" stroke="{light["memory"]}"'
     table["grid"] = f' class="dl-grid" fill="none" stroke="{light["grid"]}"'
-    for kind in _KINDS:
+    for kind in _ALL_KINDS:
         for chunk in range(CHUNKS):
             fill = box_colour(kind, chunk)
             edge = light["background"] if chunk == 0 else light[kind]
@@ -57,19 +44,20 @@ def _attributes() -> dict[str, str]:
     return table
 
 
-def _style() -> str:
+def _style(kinds: str, parts: Mapping[str, str]) -> str:
     """Rules that name each colour once, and the three places where dark is asked for."""
-    rules = [f".dl-{name}{{fill:var(--dl-{name})}}" for name in _PARTS if name != "grid"]
-    rules += [".dl-grid{stroke:var(--dl-grid)}", ".dl-memory{stroke:var(--dl-memory)}"]
-    for kind in _KINDS:
+    rules = [f".dl-{name}{{fill:var(--dl-{name})}}" for name in parts if name != "grid"]
+    if parts:
+        rules += [".dl-grid{stroke:var(--dl-grid)}", ".dl-memory{stroke:var(--dl-memory)}"]
+    for kind in kinds:
         for chunk in range(CHUNKS):
             name = f"{kind}{chunk}"
             edge = "bg" if chunk == 0 else f"{kind}0"
             rules.append(f".dl-{name}{{fill:var(--dl-{name});stroke:var(--dl-{edge})}}"
                          f".dl-{name}t{{fill:var(--dl-{name}t);stroke:none}}")
-    dark = variables("dark")
+    light, dark = (_variables(mode, kinds, parts) for mode in ("light", "dark"))
     return (
-        f".dl-svg{{{variables('light')}}}"
+        f".dl-svg{{{light}}}"
         f"@media (prefers-color-scheme:dark){{.dl-svg:root{{{dark}}}}}"  # :root: not inlined
         f'html[data-theme="dark"] .dl-svg,body[data-jp-theme-light="false"] .dl-svg{{{dark}}}'
         + "".join(rules)
@@ -78,9 +66,13 @@ def _style() -> str:
 
 def variables(mode: str) -> str:
     """The palette of a mode as CSS custom properties ``--dl-...``."""
+    return _variables(mode, _KINDS, _PARTS)
+
+
+def _variables(mode: str, kinds: str, parts: Mapping[str, str]) -> str:
     colours = PALETTE[mode]
-    pairs = {name: colours[key] for name, key in _PARTS.items()}
-    for kind in _KINDS:
+    pairs = {name: colours[key] for name, key in parts.items()}
+    for kind in kinds:
         for chunk in range(CHUNKS):
             fill = box_colour(kind, chunk, mode)
             pairs[f"{kind}{chunk}"], pairs[f"{kind}{chunk}t"] = fill, ink(fill)
@@ -88,4 +80,6 @@ def variables(mode: str) -> str:
 
 
 ATTRIBUTES = _attributes()
-STYLE = _style()
+STYLE = _style(_KINDS, _PARTS)
+RECOMPUTATION_STYLE = _style("R", {})
+"""What a figure with recomputations (R) adds to `STYLE`."""

@@ -1,8 +1,8 @@
 """The colours of every figure, light and dark, and the tints of a rank's chunks.
 
-Chosen so that forward, backward and its two halves stay apart for protan, deutan and tritan eyes,
-so that a box stands out from an idle row (3:1, WCAG 2.2 criterion 1.4.11) and the number in it
-can be read (4.5:1, criterion 1.4.3). ``tests/plots/test_palette.py`` computes all three.
+Chosen so that forward, backward, its two halves and recomputation stay apart for protan, deutan
+and tritan eyes, so that a box stands out from an idle row (3:1, WCAG 2.2 criterion 1.4.11) and the
+number in it can be read (4.5:1, criterion 1.4.3). ``tests/plots/test_palette.py`` computes all.
 """
 
 from __future__ import annotations
@@ -13,20 +13,24 @@ from types import MappingProxyType
 PALETTE: Mapping[str, Mapping[str, str]] = MappingProxyType({
     "light": MappingProxyType({
         "F": "#1249a3", "B": "#b44a05", "I": "#964273", "W": "#208554",
+        "R": "#33291a",
         "background": "#ffffff", "idle": "#e9edf2", "grid": "#cfd6de", "text": "#1c2530",
         "muted": "#566272", "memory": "#5d6b7d", "good": "#1d7a4c", "bad": "#b3261e",
     }),
     "dark": MappingProxyType({
         "F": "#559af9", "B": "#fc883a", "I": "#efb6ce", "W": "#bdf098",
+        "R": "#868663",
         "background": "#14181e", "idle": "#2b323c", "grid": "#46505d", "text": "#e3e8ee",
         "muted": "#a4b0be", "memory": "#94a3b5", "good": "#5fd39a", "bad": "#ff9a92",
     }),
 })
 """Colours by mode (``light``, ``dark``): one per action kind, and those of the figure around."""
 
-KIND_NAMES: Mapping[str, str] = MappingProxyType(
-    {"F": "forward", "B": "backward", "I": "input gradient", "W": "weight gradient"}
-)
+KIND_NAMES: Mapping[str, str] = MappingProxyType({
+    "F": "forward", "B": "backward", "I": "input gradient", "W": "weight gradient",
+    "R": "recomputation", "E": "evict to partner", "L": "load from partner",
+    "O": "offload to host", "P": "prefetch from host",
+})
 
 _INKS = ("#ffffff", "#0b0f14")
 # How much of the kind's own colour is in a chunk's. The same for every v, so that a page with
@@ -45,7 +49,7 @@ def box_colour(kind: str, chunk: int = 0, mode: str = "light") -> str:
     Parameters
     ----------
     kind : str
-        ``F``, ``B``, ``I`` or ``W``.
+        ``F``, ``B``, ``I``, ``W`` or ``R``.
     chunk : int
         Which of its v stages the rank works on, 0-based.
     mode : str

@@ -43,7 +43,7 @@ class Picture(Figure):
 def dark_style(further: Mapping[str, str]) -> str:
     """CSS for a matplotlib SVG: each light colour of the palette, and ``further``, goes dark."""
     light, dark = PALETTE["light"], PALETTE["dark"]
-    pairs = {light[name]: dark[name] for name in light} | dict(further)
+    pairs = {light[name]: dark[name] for name in light if name != "R"} | dict(further)
     inks = {}
     for kind in "FBIW":
         for chunk in range(CHUNKS):

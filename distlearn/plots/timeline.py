@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from distlearn.pipeline import Event, Timeline
-from distlearn.plots.look import require_plain
-from distlearn.plots.palette import KIND_NAMES, PALETTE, box_colour, ink
+from distlearn.pipeline import Timeline
+from distlearn.plots.palette import CHUNKS, PALETTE, box_colour, ink
 from distlearn.plots.picture import Picture
-from distlearn.plots.timeline_svg import chunk_of, duration_text, kinds_of
+from distlearn.plots.timeline_parts import (
+    COMPUTED,
+    LEAVING,
+    TRANSFERS,
+    Piece,
+    further_notes,
+    kind_text,
+    kinds_of,
+    pieces,
+    pieces_per_microbatch,
+    shade_text,
+    shades_of,
+    tall,
+    transfers,
+    widest,
+)
 
 COLOURS = PALETTE["light"]
 _HEIGHT = 0.84  # of a box, where the distance between ranks is 1
+_HEIGHT_OVER_TRANSFERS = 0.64
 
 
 def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = None,
@@ -38,11 +55,6 @@ def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = Non
     matplotlib.figure.Figure
         ``axes[0]`` holds the rows; ``axes[1]``, if ``memory``, the curves.
 
-    Raises
-    ------
-    ValueError
-        For merged pairs, recomputation and transfers between memories, which it cannot draw yet.
-
     Examples
     --------
     >>> from distlearn.pipeline import build, simulate
@@ -50,11 +62,13 @@ def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = Non
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['', 'time in ms']
     """
-    require_plain(timeline)
     p, span = timeline.schedule.p, timeline.makespan or 1.0
-    rows = 0.28 * p + 0.35
+    each = 0.28 + (0.08 if tall(timeline) else 0.0) + (0.08 if transfers(timeline) else 0.0)
+    rows = each * p + 0.35
     strips = 0.2 * p + 0.3 if memory else 0.0
-    figure = Picture(8.0, rows + strips + 0.75 + (0.3 if title else 0))
+    legend = 0.2 * (_legend_rows(timeline) - 1)
+    figure = Picture(8.0, rows + strips + 0.75 + legend + (0.3 if title else 0),
+                     dark=_dark_recomputation() if "R" in kinds_of(timeline) else None)
     axes = _panels(figure, rows, strips)
     _draw_boxes(axes[0], timeline, 6.6 * 72 / span)
     if memory:
@@ -78,47 +92,76 @@ def _panels(figure: Figure, rows: float, strips: float) -> list[Axes]:
 
 
 def _draw_boxes(ax: Axes, timeline: Timeline, points_per_unit: float) -> None:
-    p, chunks = timeline.schedule.p, chunk_of(timeline)
+    p = timeline.schedule.p
+    high = _HEIGHT_OVER_TRANSFERS if transfers(timeline) else _HEIGHT
     for rank in range(p):
-        ax.broken_barh([(0, timeline.makespan)], (rank - _HEIGHT / 2, _HEIGHT),
+        ax.broken_barh([(0, timeline.makespan)], (rank - high / 2, high),
                        facecolors=COLOURS["idle"], gid=f"idle rank {rank}")
     shortest = min((e.end - e.start for e in timeline.events if e.end > e.start), default=1.0)
     edge = 0.6 if shortest * points_per_unit > 4 else 0.2  # an edge must not hide a thin box
-    size, labelled = _label_size(timeline, points_per_unit)
-    groups: dict[tuple[int, str, int], list[Event]] = {}
-    for event in timeline.events:
-        key = (event.rank, event.action.kind, chunks[event.action.stage])
-        groups.setdefault(key, []).append(event)
-    for (rank, kind, chunk), events in groups.items():
-        fill = box_colour(kind, chunk)
-        ax.broken_barh([(e.start, e.end - e.start) for e in events], (rank - _HEIGHT / 2, _HEIGHT),
-                       facecolors=fill, edgecolors=COLOURS["background"] if chunk == 0
-                       else COLOURS[kind], linewidth=edge, gid=f"{kind} chunk {chunk} rank {rank}")
-        for event in events:
-            if (kind, event.action.stage) in labelled:
-                ax.text((event.start + event.end) / 2, rank, str(event.action.microbatch),
-                        ha="center", va="center_baseline", fontsize=size, color=ink(fill))
+    groups: dict[tuple[int, str, int, int | None], list[Piece]] = {}
+    for piece in pieces(timeline):
+        key = (piece.event.rank, piece.part.kind, piece.shade, piece.half)
+        groups.setdefault(key, []).append(piece)
+    sizes = {half: _label_size([piece for key, group in groups.items()
+                                if (key[3] is not None) == half for piece in group],
+                               timeline, points_per_unit, half) for half in (False, True)}
+    for (rank, kind, shade, half), group in groups.items():
+        fill = box_colour(kind, shade)
+        tall_as = high if half is None else high / 2
+        top = rank - high / 2 + (half or 0) * high / 2
+        where = "" if half is None else " upper half" if half == 0 else " lower half"
+        ax.broken_barh([(x.event.start, x.event.end - x.event.start) for x in group],
+                       (top, tall_as), facecolors=fill,
+                       edgecolors=COLOURS["background"] if shade == 0 else COLOURS[kind],
+                       linewidth=edge, gid=f"{kind} chunk {shade}{where} rank {rank}")
+        size, least = sizes[half is not None]
+        for piece in group:
+            if piece.seconds >= least:
+                lines = piece.lines
+                ax.text((piece.event.start + piece.event.end) / 2,
+                        rank if half is None else top + tall_as / 2,
+                        "\n".join(lines), ha="center", linespacing=0.95 if len(lines) > 1 else None,
+                        va="center_baseline" if len(lines) == 1 else "center",
+                        fontsize=size, color=ink(fill))
+    _draw_transfers(ax, timeline)
     _style(ax, p)
     for rank in range(p):
         idle = max(timeline.makespan - timeline.busy[rank], 0.0)
         _note(ax, rank, f"idle {idle:.4g}")
 
 
-def _label_size(timeline: Timeline, points_per_unit: float) -> tuple[float, set[tuple[str, int]]]:
-    """One font size for the numbers, and the (kind, stage) whose boxes have room for it."""
-    digits, size, labelled = len(str(timeline.schedule.m - 1)), 9.0, set()
-    for kind in kinds_of(timeline):
-        for stage, seconds in enumerate(timeline.costs.per_stage(kind, timeline.schedule.stages)):
-            fits = (seconds * points_per_unit - 1.5) / (0.65 * digits)
-            if fits >= 5.5:
-                labelled.add((kind, stage))
-                size = min(size, fits)
-    return size, labelled
+def _draw_transfers(ax: Axes, timeline: Timeline) -> None:
+    """Below each row: what leaves the rank, from a mark on; below that, what comes back."""
+    for event in transfers(timeline):
+        leaving = event.action.kind in LEAVING
+        y = event.rank + _HEIGHT_OVER_TRANSFERS / 2 + (0.09 if leaving else 0.27)
+        ax.plot([event.start, event.end], [y, y], color=COLOURS["muted"], linewidth=1,
+                marker=_marker(event.action.kind), markersize=3.5, markeredgewidth=0,
+                markevery=[0 if leaving else 1], clip_on=False,
+                gid=f"{event.action} rank {event.rank}")
+
+
+def _marker(kind: str) -> str:
+    return "v" if kind in LEAVING else "^"
+
+
+def _label_size(shown: list[Piece], timeline: Timeline, points_per_unit: float,
+                half: bool) -> tuple[float, float]:
+    """One font size for the numbers, and the duration from which on boxes have room for it."""
+    digits = widest(timeline, half)
+    size, least = 7.5 if half or timeline.schedule.slices > 1 else 9.0, math.inf
+    for seconds in {piece.seconds for piece in shown}:
+        fits = (seconds * points_per_unit - 1.5) / (0.65 * digits)
+        if fits >= 5.5:
+            least = min(least, seconds)
+            size = min(size, fits)
+    return size, least
 
 
 def _draw_memory(ax: Axes, timeline: Timeline) -> None:
     """A strip per rank, all to one scale, the rank's peak beside it."""
-    p, v = timeline.schedule.p, timeline.schedule.v
+    p, v = timeline.schedule.p, pieces_per_microbatch(timeline)
     most = max(max(timeline.peak_activations), 1)
     for rank in range(p):
         curve = timeline.memory_curve(rank)
@@ -151,19 +194,51 @@ def _note(ax: Axes, rank: int, text: str) -> None:
 
 
 def _draw_legend(ax: Axes, timeline: Timeline) -> None:
-    """An entry per kind that occurs, with its duration and a patch per chunk; and the bubble."""
-    v = timeline.schedule.v
+    """An entry per kind that occurs, with its duration and a patch per shade; and the bubble."""
+    shades = shades_of(timeline)
     handles: list[Any] = []
-    labels: list[str] = []
     for kind in kinds_of(timeline):
-        handles.append(tuple(
-            Patch(facecolor=box_colour(kind, chunk), edgecolor=COLOURS[kind], linewidth=0.6)
-            for chunk in range(v)))
-        chunks = "" if v == 1 else f" (chunks 0 to {v - 1})"
-        labels.append(f"{kind} {KIND_NAMES[kind]}: {duration_text(timeline, kind)}{chunks}")
+        if "&" in kind:
+            handles.append(tuple(_patch(half, 0) for half in kind.split("&")))
+        elif kind in TRANSFERS:
+            handles.append(Line2D([], [], linestyle="none", marker=_marker(kind), markersize=5,
+                                  markeredgewidth=0, color=COLOURS["muted"]))
+        else:
+            handles.append(tuple(_patch(kind, shade) for shade in range(shades)))
     handles.append(Patch(facecolor=COLOURS["idle"]))
-    labels.append("bubble (idle)")
+    labels = _legend_texts(timeline)
+    handles += [Line2D([], [], linestyle="none") for _ in labels[len(handles):]]  # of the notes
     ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2,
-              frameon=False, ncols=len(labels), fontsize=9, handlelength=1.1 * v,
-              handleheight=1.0, columnspacing=1.2,
+              frameon=False, ncols=math.ceil(len(labels) / _legend_rows(timeline)), fontsize=9,
+              handlelength=1.1 * shades, handleheight=1.0, columnspacing=1.2,
               handler_map={tuple: HandlerTuple(ndivide=None, pad=0.2)})
+
+
+def _patch(kind: str, shade: int) -> Patch:
+    return Patch(facecolor=box_colour(kind, shade), edgecolor=COLOURS[kind], linewidth=0.6)
+
+
+def _legend_texts(timeline: Timeline) -> list[str]:
+    """What the entries say, in order: kinds, the bubble, and what else there is to explain."""
+    v, copies = timeline.schedule.v, timeline.schedule.copies
+    chunks = f" (chunks 0 to {v - 1})" if v > 1 and not copies else ""
+    return [
+        *(kind_text(timeline, kind) + (chunks if kind in COMPUTED else "")
+          for kind in kinds_of(timeline)),
+        "bubble (idle)",
+        *([shade_text(timeline)] if copies else []),
+        *further_notes(timeline),
+    ]
+
+
+def _legend_rows(timeline: Timeline) -> int:
+    """One row for plain schedules; for the others as many as columns that fit need."""
+    texts = _legend_texts(timeline)
+    if set(kinds_of(timeline)) <= set("FBIW") and len(texts) == len(kinds_of(timeline)) + 1:
+        return 1
+    wide = max(map(len, texts)) + 4 + 2 * shades_of(timeline)
+    return math.ceil(len(texts) / min(max(110 // wide, 1), 3))
+
+
+def _dark_recomputation() -> dict[str, str]:
+    return {box_colour("R", shade): box_colour("R", shade, "dark") for shade in range(CHUNKS)}

@@ -7,16 +7,34 @@ are CSS custom properties and follow the reader's light or dark setting. The exp
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from distlearn.pipeline import Event, Timeline
-from distlearn.plots.look import STYLE, group_attributes, require_plain
-from distlearn.plots.numbers import fixed, number, percent, ticks
-from distlearn.plots.palette import KIND_NAMES
+from distlearn.plots.look import RECOMPUTATION_STYLE, STYLE, group_attributes
+from distlearn.plots.numbers import fixed, number, ticks
+from distlearn.plots.timeline_parts import (
+    COMPUTED,
+    LEAVING,
+    TRANSFERS,
+    Piece,
+    describe,
+    further_notes,
+    kind_text,
+    kinds_of,
+    pieces,
+    pieces_per_microbatch,
+    shade_text,
+    shades_of,
+    tall,
+    transfers,
+    widest,
+)
 
 LEFT, RIGHT = 58, 68  # px beside the time axis: rank names, and idle time or peak
 _CHAR = 0.6  # width of a digit, as a share of the font size
+_LANE = 6  # px for the transfers in one direction, below a row
 
 
 def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None = None,
@@ -48,8 +66,7 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     Raises
     ------
     ValueError
-        If ``width`` is below 240; for merged pairs, recomputation and transfers between memories,
-        which it cannot draw yet.
+        If ``width`` is below 240.
 
     Examples
     --------
@@ -57,7 +74,6 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     >>> timeline_svg(simulate(build("1f1b", p=2, m=3)))[:42]
     '<svg xmlns="http://www.w3.org/2000/svg" cl'
     """
-    require_plain(timeline)
     if width < 240:
         raise ValueError(f"width must be at least 240 px; got width={width}")
     frame = Frame.of(timeline, memory=memory, title=title, width=width)
@@ -68,7 +84,7 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
          'font-family="system-ui, sans-serif" font-size="12">'),
         f"<title>{escape(name)}</title>",
         f"<desc>{escape(describe(timeline, unit))}</desc>",
-        f"<style>{STYLE}</style>",
+        f"<style>{STYLE}{RECOMPUTATION_STYLE if 'R' in kinds_of(timeline) else ''}</style>",
         f'<rect{group_attributes("bg")} width="{width}" height="{frame.height}"/>',
     ]
     if title:
@@ -77,26 +93,12 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     parts += _legend(timeline, frame)
     parts += _rows(timeline, frame)
     parts += _boxes(timeline, frame, unit, tooltips)
+    parts += _transfers(timeline, frame, unit, tooltips)
     if memory:
         parts += _memory(timeline, frame)
     parts += _axis(frame, unit)
     parts.append("</svg>")
     return "\n".join(parts)
-
-
-def describe(timeline: Timeline, unit: str = "") -> str:
-    """The numbers of a timeline in words: the picture's text alternative."""
-    s = timeline.schedule
-    after = f" {unit}" if unit else ""
-    peaks = ", ".join(number(peak / s.v) for peak in timeline.peak_activations)
-    return (
-        f"Schedule {s.name} with p={s.p} ranks, m={s.m} microbatches, v={s.v} "
-        f"{'stage' if s.v == 1 else 'stages'} per rank. "
-        f"Makespan {number(timeline.makespan)}{after}. "
-        f"Bubble: {percent(timeline.bubble_fraction)} of the makespan, "
-        f"{percent(timeline.bubble_over_ideal)} of the ideal time. "
-        f"Most activations kept, in whole microbatches, from rank 0 on: {peaks}."
-    )
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,10 @@ class Frame:
         p = timeline.schedule.p
         span = timeline.makespan if timeline.makespan > 0 else 1.0
         row, gap, strip = (24, 3, 20) if p <= 8 else (18, 2, 14)
+        if tall(timeline):
+            row += 6
+        if transfers(timeline):
+            gap = 2 * _LANE + 2
         y = 34 if title else 10
         legend, y = _place_legend(timeline, width, y)
         top = y + 8
@@ -138,36 +144,11 @@ class Frame:
         return self.top + rank * (self.row + self.gap)
 
 
-def chunk_of(timeline: Timeline) -> list[int]:
-    """For each stage, which of its rank's stages it is, 0-based: the shade of its boxes."""
-    seen = [0] * timeline.schedule.p
-    chunks = []
-    for rank in timeline.schedule.placement:
-        chunks.append(seen[rank])
-        seen[rank] += 1
-    return chunks
-
-
-def duration_text(timeline: Timeline, kind: str) -> str:
-    """What an action of this kind takes: one number, or the range over the stages."""
-    seconds = timeline.costs.per_stage(kind, timeline.schedule.stages)
-    least, most = number(min(seconds)), number(max(seconds))
-    return least if least == most else f"{least} to {most}"
-
-
-def kinds_of(timeline: Timeline) -> list[str]:
-    """The kinds of action that occur, in the order F, B, I, W."""
-    there = {event.action.kind for event in timeline.events}
-    return [kind for kind in "FBIW" if kind in there]
-
-
 def _legend_entries(timeline: Timeline) -> list[tuple[str, str]]:
-    entries = [(kind, f"{kind} {KIND_NAMES[kind]}: {duration_text(timeline, kind)}")
-               for kind in kinds_of(timeline)]
+    entries = [(kind, kind_text(timeline, kind)) for kind in kinds_of(timeline)]
     entries.append(("idle", "bubble (idle)"))
-    if timeline.schedule.v > 1:
-        entries.append(("note", f"shades: chunks 0 to {timeline.schedule.v - 1} of a rank"))
-    return entries
+    notes = [shade_text(timeline), *further_notes(timeline)]
+    return entries + [("note", note) for note in notes if note]
 
 
 def _place_legend(timeline: Timeline, width: int,
@@ -175,7 +156,7 @@ def _place_legend(timeline: Timeline, width: int,
     """Put the entries in lines that fit: (class, x, y, swatches) of each, and the y below."""
     x, placed = LEFT, []
     for name, text in _legend_entries(timeline):
-        swatches = 0 if name == "note" else 1 if name == "idle" else timeline.schedule.v
+        swatches = 0 if name == "note" else shades_of(timeline) if name in COMPUTED else 1
         size = swatches * 17 + 7 * len(text) + 16
         if x > LEFT and x + size > width:
             x, y = LEFT, y + 20
@@ -192,6 +173,13 @@ def _legend(timeline: Timeline, frame: Frame) -> list[str]:
             place = f'x="{x + 17 * chunk}" y="{y}" width="15" height="14"'
             if name == "idle":
                 parts.append(f"<rect{group_attributes('idle')} {place}/>")
+                continue
+            if name in TRANSFERS:
+                parts.append(f'<path{group_attributes("muted")} d="{_mark(name, x + 7, y + 5)}"/>')
+                continue
+            if "&" in name:
+                parts += [f'<g{group_attributes(kind)}><rect x="{x}" y="{y + 7 * half}" width="15" '
+                          'height="7"/></g>' for half, kind in enumerate(name.split("&"))]
                 continue
             parts.append(f"<g{group_attributes(name, chunk)}><rect {place}/>")
             if swatches > 1:
@@ -222,32 +210,34 @@ def _rows(timeline: Timeline, frame: Frame) -> list[str]:
 
 
 def _boxes(timeline: Timeline, frame: Frame, unit: str, tooltips: bool) -> list[str]:
-    chunks = chunk_of(timeline)
-    groups: dict[tuple[str, int], list[Event]] = {}
-    for event in timeline.events:
-        groups.setdefault((event.action.kind, chunks[event.action.stage]), []).append(event)
-    size, labelled = _label_size(timeline, frame)
+    groups: dict[tuple[str, int, bool], list[Piece]] = {}
+    for piece in pieces(timeline):
+        key = (piece.part.kind, piece.shade, piece.half is not None)
+        groups.setdefault(key, []).append(piece)
+    sizes = {half: _label_size([piece for key, group in groups.items() if key[2] == half
+                                for piece in group], timeline, frame, half)
+             for half in (False, True)}
     shortest = min((e.end - e.start for e in timeline.events if e.end > e.start), default=1.0)
     edge = "0.8" if shortest * frame.scale > 4 else "0.3"  # an edge must not hide a thin box
     after = f" {unit}" if unit else ""
     parts = []
-    for (kind, chunk), events in sorted(groups.items()):
+    for (kind, chunk, halved), group in sorted(groups.items(), key=lambda item: item[0]):
         boxes, labels = [], []
-        for event in events:
-            y = frame.y(event.rank)
+        size, least = sizes[halved]
+        high = frame.row // 2 if halved else frame.row
+        for piece in group:
+            event = piece.event
+            y = frame.y(event.rank) + (piece.half or 0) * high
             left = fixed(frame.x(event.start), 2)
             wide = fixed((event.end - event.start) * frame.scale, 2)
             if tooltips:
-                boxes.append(
-                    f'<rect x="{left}" y="{y}" width="{wide}" height="{frame.row}"><title>'
-                    f"{event.action} on rank {event.rank}: {number(event.start)} to "
-                    f"{number(event.end)}{escape(after)}</title></rect>")
+                boxes.append(f'<rect x="{left}" y="{y}" width="{wide}" height="{high}">'
+                             f"{_tooltip(event, after)}</rect>")
             else:
-                boxes.append(f"M{left} {y}h{wide}v{frame.row}h-{wide}z")
-            if (kind, event.action.stage) in labelled:
+                boxes.append(f"M{left} {y}h{wide}v{high}h-{wide}z")
+            if piece.seconds >= least:
                 middle = fixed(frame.x((event.start + event.end) / 2), 2)
-                labels.append(f'<text x="{middle}" y="{fixed(y + frame.row / 2 + 0.35 * size, 1)}">'
-                              f"{event.action.microbatch}</text>")
+                labels.append(_label(piece.lines, middle, y, high, size))
         shape = "".join(boxes) if tooltips else f'<path d="{"".join(boxes)}"/>'
         parts.append(f'<g{group_attributes(kind, chunk)} stroke-width="{edge}">{shape}</g>')
         if labels:
@@ -256,22 +246,60 @@ def _boxes(timeline: Timeline, frame: Frame, unit: str, tooltips: bool) -> list[
     return parts
 
 
-def _label_size(timeline: Timeline, frame: Frame) -> tuple[int, set[tuple[str, int]]]:
-    """One font size for the numbers, and the (kind, stage) whose boxes have room for it."""
-    digits = len(str(timeline.schedule.m - 1))
-    size, labelled = 12 if frame.row > 20 else 11, set()
-    for kind in kinds_of(timeline):
-        for stage, seconds in enumerate(timeline.costs.per_stage(kind, timeline.schedule.stages)):
-            fits = int((seconds * frame.scale - 1.5 + 1e-7) / (_CHAR * digits))
-            if fits >= 7:
-                labelled.add((kind, stage))
-                size = min(size, fits)
-    return size, labelled
+def _tooltip(event: Event, after: str) -> str:
+    return (f"<title>{escape(str(event.action))} on rank {event.rank}: {number(event.start)} to "
+            f"{number(event.end)}{escape(after)}</title>")
+
+
+def _label(lines: tuple[str, ...], middle: str, y: int, high: int, size: int) -> str:
+    """A number in the middle of a box, or two of them, one below the other."""
+    first = y + high / 2 + 0.35 * size - (len(lines) - 1) * 0.5 * size
+    below = "".join(f'<tspan x="{middle}" dy="{size}">{line}</tspan>' for line in lines[1:])
+    return f'<text x="{middle}" y="{fixed(first, 1)}">{lines[0]}{below}</text>'
+
+
+def _label_size(shown: list[Piece], timeline: Timeline, frame: Frame,
+                half: bool) -> tuple[int, float]:
+    """One font size for the numbers, and the duration from which on boxes have room for it."""
+    chars = widest(timeline, half)
+    high = frame.row // 2 - 3 if half or timeline.schedule.slices > 1 else frame.row
+    size = min(12 if frame.row > 20 else 11, high)
+    least = math.inf
+    for seconds in {piece.seconds for piece in shown}:
+        fits = int((seconds * frame.scale - 1.5 + 1e-7) / (_CHAR * chars))
+        if fits >= 7:
+            least = min(least, seconds)
+            size = min(size, fits)
+    return size, least
+
+
+def _transfers(timeline: Timeline, frame: Frame, unit: str, tooltips: bool) -> list[str]:
+    """Below each row: what leaves the rank, from a mark on; below that, what comes back."""
+    after = f" {unit}" if unit else ""
+    shapes: dict[str, list[str]] = {}
+    for event in transfers(timeline):
+        kind, leaving = event.action.kind, event.action.kind in LEAVING
+        y = frame.y(event.rank) + frame.row + (1 if leaving else 1 + _LANE)
+        left = fixed(frame.x(event.start), 2)
+        wide = fixed((event.end - event.start) * frame.scale, 2)
+        bar = f"M{left} {y + 2}h{wide}v1h-{wide}z"
+        path = bar + _mark(kind, frame.x(event.start if leaving else event.end), y)
+        shapes.setdefault(kind, []).append(
+            f'<path d="{path}">{_tooltip(event, after)}</path>' if tooltips else path)
+    return [f"<g{group_attributes('muted')}>"
+            + ("".join(paths) if tooltips else f'<path d="{"".join(paths)}"/>') + "</g>"
+            for paths in shapes.values()]
+
+
+def _mark(kind: str, x: float, y: int) -> str:
+    """A triangle: down for what leaves the rank, up for what comes back."""
+    left = fixed(x - 3, 2)
+    return f"M{left} {y}h6l-3 5z" if kind in LEAVING else f"M{left} {y + 5}h6l-3 -5z"
 
 
 def _memory(timeline: Timeline, frame: Frame) -> list[str]:
     """A strip per rank: the activations it keeps, all strips to one scale."""
-    v, right = timeline.schedule.v, frame.width - RIGHT
+    v, right = pieces_per_microbatch(timeline), frame.width - RIGHT
     most = max(max(timeline.peak_activations), 1)
     start = LEFT if frame.width >= 480 else 8
     pieces = "" if v == 1 else f" of {v} pieces"

@@ -59,8 +59,10 @@ class PipelineExplorer(Face):
     Raises
     ------
     ValueError
-        For a value outside the ranges, naming it. What a schedule itself refuses, for example
-        ``m % p`` of the interleaved one, is shown in place of the picture.
+        For a value outside the ranges, naming it, and for a schedule that has more than whole
+        F, B, I and W on one copy of the model: `distlearn.plots.timeline` draws those. What a
+        schedule itself refuses, for example ``m % p`` of the interleaved one, is shown in place of
+        the picture.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class PipelineExplorer(Face):
         names = tuple(schedules)
         for name in (*names, schedule):
             definition(name)  # says which names there are
+            _refuse_what_cannot_be_shown(name)
         if schedule not in names:
             raise ValueError(f"schedule must be one of {', '.join(names)}; got {schedule!r}")
         self._names = names
@@ -220,6 +223,18 @@ def _calls(view: View, *, copy: bool) -> str:
     button = '<button type="button">copy</button>' if copy else ""
     return "".join(f'<div class="dl-call"><code>{text}</code>{button}</div>'
                    for text in (view.call, view.command))
+
+
+@lru_cache
+def _refuse_what_cannot_be_shown(name: str) -> None:
+    """The page's script knows no pairs, swaps, recomputations, slices or copies of the model."""
+    schedule = build(name, p=4, m=8)  # sizes that every schedule takes
+    more = {action.kind for row in schedule.ranks for action in row} - set("FBIW")
+    reasons = [*sorted(more)] + ["slices"] * (schedule.slices > 1) + (
+        ["copies of the model"] * bool(schedule.copies))
+    if reasons:
+        raise ValueError(f"the explorer cannot show {name}, which has {', '.join(reasons)}; "
+                         "distlearn.plots.timeline draws it")
 
 
 @lru_cache

@@ -46,15 +46,15 @@ def test_known_contrasts() -> None:
 @pytest.mark.parametrize("sight", SIGHT)
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_kinds_stay_apart(mode: str, sight: str) -> None:
-    seen = {kind: lab(SIGHT[sight] @ linear(PALETTE[mode][kind])) for kind in "FBIW"}
-    for a, b in itertools.combinations("FBIW", 2):
+    seen = {kind: lab(SIGHT[sight] @ linear(PALETTE[mode][kind])) for kind in "FBIWR"}
+    for a, b in itertools.combinations("FBIWR", 2):
         assert math.dist(seen[a], seen[b]) > 20, f"{a} and {b} look alike"
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_boxes_stand_out(mode: str) -> None:
     colours = PALETTE[mode]
-    for kind in "FBIW":  # pale chunks have an edge in the kind's own colour
+    for kind in "FBIWR":  # pale chunks have an edge in the kind's own colour
         for behind in ("background", "idle"):
             assert contrast(colours[kind], colours[behind]) >= 3
     assert contrast(colours["memory"], colours["background"]) >= 3
@@ -62,7 +62,7 @@ def test_boxes_stand_out(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_writing_can_be_read(mode: str) -> None:
-    for kind in "FBIW":
+    for kind in "FBIWR":
         for chunk in range(CHUNKS):
             fill = box_colour(kind, chunk, mode)
             assert contrast(ink(fill), fill) >= 4.5
@@ -72,7 +72,7 @@ def test_writing_can_be_read(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("kind", "FBIW")
+@pytest.mark.parametrize("kind", "FBIWR")
 def test_chunks_differ_in_lightness(mode: str, kind: str) -> None:
     lightness = [lab(linear(box_colour(kind, chunk, mode)))[0] for chunk in range(4)]
     steps = np.diff(lightness)
@@ -81,7 +81,7 @@ def test_chunks_differ_in_lightness(mode: str, kind: str) -> None:
 
 def test_dark_ink_is_a_function_of_light_ink() -> None:
     """Figures turn dark colour by colour, so one ink must not have to become two."""
-    for kind in "FBIW":
+    for kind in "FBIWR":
         for chunk in range(CHUNKS):
             light, dark = (ink(box_colour(kind, chunk, mode)) for mode in ("light", "dark"))
             assert light != dark

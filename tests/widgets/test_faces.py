@@ -189,6 +189,9 @@ def test_first_setting_is_taken_as_given() -> None:
     ({"F": [1, 2]}, "equal stages"),
     ({"schedule": "1f2b"}, "did you mean '1f1b'"),
     ({"schedule": "gpipe", "schedules": ["1f1b"]}, "one of 1f1b; got 'gpipe'"),
+    ({"schedules": ["1f1b", "bpipe"]}, "cannot show bpipe, which has E, L;"),
+    ({"schedules": ["1f1b", "dualpipe"]}, "cannot show dualpipe, which has F&B, copies"),
+    ({"schedule": "seq1f1b"}, "cannot show seq1f1b, which has slices;"),
 ])
 def test_first_setting_out_of_range_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
