@@ -121,6 +121,8 @@ def test_refusal_in_place_of_the_picture(page: Any) -> None:
 def test_orders_zoom_and_announcement(page: Any) -> None:
     face = page.locator(".dl-face").nth(1)
     face.locator("summary").click()
+    page.wait_for_function(  # the list is filled by an event that follows the click
+        "document.querySelectorAll('.dl-face')[1].querySelector('.dl-orders').innerText")
     assert face.locator(".dl-orders").inner_text().startswith("rank 0 F0.0 (0 to 1), F0.1 (1 to 2)")
     before = face.locator("svg").bounding_box()["width"]
     face.locator("select[name=zoom]").select_option("2")
