@@ -41,6 +41,10 @@ class Answer(Protocol):
         """Whether ``got`` is right. Only called without a misfit."""
         ...
 
+    def credit(self, got: Any, wanted: Any) -> float:
+        """The share of the points that ``got`` is worth, 0 to 1; 1 only if it is right."""
+        return float(self.same(got, wanted))
+
     def hint(self, got: Any, wanted: Any) -> str:
         """The likely mistake, or ""."""
         ...

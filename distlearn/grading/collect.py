@@ -51,7 +51,7 @@ class Readable:
 
 @dataclass(frozen=True)
 class Choice:
-    """The file of an entry that counts for a set of questions.
+    """The file of an entry that counts for the questions of a notebook.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from distlearn.grading import hidden as hidden_cases
 from distlearn.grading.collect import Choice, Entry, Readable, choose, entries, entry, readable
 from distlearn.grading.judge import QuestionResult, judge
 from distlearn.grading.outcome import Outcome, Run
-from distlearn.grading.question import Case, Question, questions
+from distlearn.grading.question import SETS, Case, Question, find, notebooks, questions
 from distlearn.grading.report import Report, StudentResult
 from distlearn.grading.sandbox import Limits, run
 from distlearn.grading.submission import printable
@@ -40,7 +40,8 @@ def grade(
         Gets ``gradebook.csv``, ``questions.csv``, ``results.json`` and ``feedback/``. Made if it
         is not there; an older result in it is replaced.
     sets : sequence of str, optional
-        Exercise sets to grade. Default: those that any submission answers, else all.
+        Exercise sets, or notebooks such as ``"pipeline_2"``, to grade. Default: the notebooks that
+        any submission answers something of, else all.
     hidden : path, optional
         File or folder with hidden cases. Default: those of the repository this runs from.
     time_limit : float
@@ -113,7 +114,7 @@ def check_file(
     path : path
         A file, or a folder with one learner's files.
     question : str, optional
-        Such as ``"pipeline/bubble"``, or the name of a set. Default: everything the file answers.
+        Such as ``"pipeline/bubble"``, or a set or notebook. Default: everything the file answers.
     time_limit, memory_limit, jobs
         As `grade`.
 
@@ -129,12 +130,11 @@ def check_file(
     ValueError
         If there is no such question.
     """
-    from distlearn.grading.question import SETS, find
-
     one = _one(Path(path))
     asked: tuple[Question, ...] | None = None
     if question is not None:
-        asked = questions(question) if question in SETS else (find(question),)
+        named = (*SETS, *notebooks())
+        asked = questions(question) if question in named else (find(question),)
     limits = Limits(time_limit, memory_limit)
     return _grade([one], None, {}, limits, jobs, False, (), asked, graded=False)
 
@@ -168,7 +168,8 @@ def _grade(
     def work(task: tuple[str, Question]) -> QuestionResult:
         student, question = task
         cases = (*question.cases, *extra.get(question.id, ()))
-        return _question(choices[student][question.set], question, cases, limits, closed, cancel)
+        choice = choices[student][question.notebook]
+        return _question(choice, question, cases, limits, closed, cancel)
 
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         try:
@@ -218,17 +219,17 @@ def _question(choice: Choice, question: Question, cases: Sequence[Case], limits:
 
 
 def _answered(found: Iterable[Readable]) -> tuple[Question, ...]:
-    """The questions of the sets that any of the submissions has something of."""
+    """The questions of the notebooks that any of the submissions has something of."""
     known = questions()
     defined = {name for files in found for program in files.programs for name in program.defined}
-    touched = {question.set for question in known if question.function in defined}
-    return tuple(q for q in known if not touched or q.set in touched)
+    touched = {question.notebook for question in known if question.function in defined}
+    return tuple(q for q in known if not touched or q.notebook in touched)
 
 
 def _choices(files: Readable, asked: Sequence[Question]) -> dict[str, Choice]:
-    """The file that counts for each set: a learner may hand in one for each."""
-    sets = dict.fromkeys(question.set for question in asked)
-    return {name: choose(files, [q for q in asked if q.set == name]) for name in sets}
+    """The file that counts for each notebook: a learner may hand in one for each."""
+    names = dict.fromkeys(question.notebook for question in asked)
+    return {name: choose(files, [q for q in asked if q.notebook == name]) for name in names}
 
 
 def _file(one: Entry, choices: dict[str, Choice]) -> str:

@@ -12,7 +12,7 @@ from distlearn.grading.plain import decode, encode
 from distlearn.grading.question import Case, Mistake, Question, RankProgram
 from distlearn.grading.reasons import explain
 
-FULL, WRONG = "full points", "wrong"
+FULL, PART, WRONG = "full points", "part of the points", "wrong"
 MOST_COMPARED = 6  # wrong answers that are held against every known mistake
 
 
@@ -53,10 +53,10 @@ class QuestionResult:
     ----------
     question : Question
     points : int
-        All of the question's points or 0.
+        All of the question's points or 0; a part only where its answer gives credit for one.
     status : str
-        "full points", "wrong", "not written yet", "missing", "syntax error", "exception",
-        "time limit", ...: what a class summary counts.
+        "full points", "part of the points", "wrong", "not written yet", "missing",
+        "syntax error", "exception", "time limit", ...: what a class summary counts.
     cases : tuple of CaseResult
         Empty if nothing could be called.
     shown : CaseResult or None
@@ -140,11 +140,22 @@ def _failed(question: Question, cases: Sequence[Case], run: Run, results: tuple[
             hint = mistake.hint
         else:
             hint = question.answer.hint(got[first], cases[first].wanted)
-        return QuestionResult(question, 0, WRONG, results, results[first], hint=hint,
-                              notes=run.notes)
+        points = _part(question, cases, outcomes, results)
+        return QuestionResult(question, points, PART if points else WRONG, results, results[first],
+                              hint=hint, notes=run.notes)
     why = explain(question, outcomes[first], defined, kind)
     return QuestionResult(question, 0, why.status, results, results[first], why.text, why.hint,
                           run.notes)
+
+
+def _part(question: Question, cases: Sequence[Case], outcomes: Sequence[Outcome],
+          results: Sequence[CaseResult]) -> int:
+    """The points of an answer that is not right everywhere: what its worst case is worth."""
+    if not all(result.comparable for result in results):
+        return 0
+    worst = min(question.answer.credit(outcome.value, case.wanted)
+                for outcome, case in zip(outcomes, cases, strict=True))
+    return int(question.points * worst + 1e-9)
 
 
 def _case(question: Question, case: Case, outcome: Outcome) -> CaseResult:

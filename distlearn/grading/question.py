@@ -65,7 +65,8 @@ class Question:
     answer : Answer
         The kind of value it returns.
     points : int
-        All or nothing: every case must pass.
+        All or nothing: every case must pass. Only an open question gives a part of them, see
+        `Answer.credit`.
     cases : tuple of Case
         The visible ones, which learners may see. Hidden ones are kept elsewhere.
     mistakes : tuple of Mistake
@@ -73,6 +74,8 @@ class Question:
         Functions of distlearn that would give the answer away and must not be called.
     program : RankProgram or None
         How to run it, if it is a program for several ranks.
+    sheet : int
+        In which of the set's notebooks it stands, from 1.
     """
 
     id: str
@@ -85,11 +88,17 @@ class Question:
     mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
     without: tuple[str, ...] = ()
     program: RankProgram | None = None
+    sheet: int = 1
 
     @property
     def set(self) -> str:
         """``pipeline``."""
         return self.id.partition("/")[0]
+
+    @property
+    def notebook(self) -> str:
+        """``pipeline_1``: the name, without suffix, of the notebook in which it stands."""
+        return f"{self.set}_{self.sheet}"
 
     @property
     def signature(self) -> str:
@@ -113,17 +122,33 @@ class Question:
 def questions(*sets: str) -> tuple[Question, ...]:
     """All questions of the given sets, or of every set, in the order of the notebooks.
 
+    Parameters
+    ----------
+    *sets : str
+        Sets such as ``"pipeline"``, or notebooks of one such as ``"pipeline_2"``.
+
     Raises
     ------
     ValueError
-        For a set that does not exist.
+        For a set or notebook that does not exist.
     """
-    found: list[Question] = []
+    found: dict[str, Question] = {}
     for name in sets or SETS:
-        if name not in SETS:
-            raise ValueError(f"no exercise set is called {name!r}; sets are {', '.join(SETS)}")
-        found += importlib.import_module(f"distlearn.grading.sets.{name}").QUESTIONS
-    return tuple(found)
+        home = name if name in SETS else str(name).rpartition("_")[0]
+        every: tuple[Question, ...] = ()
+        if home in SETS:
+            every = importlib.import_module(f"distlearn.grading.sets.{home}").QUESTIONS
+        asked = [question for question in every if name in (home, question.notebook)]
+        if not asked:
+            raise ValueError(f"no exercise set is called {name!r}; sets are {', '.join(SETS)}, "
+                             f"their notebooks {', '.join(notebooks())}")
+        found |= {question.id: question for question in asked}
+    return tuple(found.values())
+
+
+def notebooks() -> tuple[str, ...]:
+    """The notebooks of all sets, such as ``pipeline_1``."""
+    return tuple(dict.fromkeys(question.notebook for question in questions()))
 
 
 def find(question_id: str) -> Question:

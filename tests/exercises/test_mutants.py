@@ -15,7 +15,9 @@ from distlearn.grading.judge import QuestionResult, wrong_value
 from distlearn.grading.notebook import evaluate
 from distlearn.grading.question import Case, Mistake, Question
 from tests.exercises.material import hidden, mutants
+from tests.exercises.right_pipeline import PARTLY, RIGHT
 
+IMPORTS = "import numpy as np\nfrom distlearn.pipeline import Costs, build, simulate\n"
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 QUESTIONS = {question.id: question for question in questions()}
 HIDDEN = hidden()
@@ -35,7 +37,7 @@ def solution(question: Question) -> str:
         for cell in json.loads(path.read_text())["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "code" and f"def {question.function}(" in source:
-                return f"import numpy as np\n{source}"
+                return f"{IMPORTS}{source}"
     raise AssertionError(f"no solution of {question.id}")
 
 
@@ -54,6 +56,20 @@ def test_hidden_cases_catch(name: str, mistake: str) -> None:
     assert not result.ok
     assert result.shown is not None
     assert result.hint or result.reason or result.shown.comparable
+
+
+@pytest.mark.parametrize(("name", "way"), [(name, way) for name in RIGHT for way in RIGHT[name]])
+def test_another_right_way_passes(name: str, way: str) -> None:
+    for visible in (True, False):
+        result = verdict(QUESTIONS[name], RIGHT[name][way], visible=visible)
+        assert result.ok, result
+
+
+@pytest.mark.parametrize(("points", "way"), [(p, w) for p in PARTLY for w in PARTLY[p]])
+def test_an_open_question_gives_a_part_of_its_points(points: int, way: str) -> None:
+    result = verdict(QUESTIONS["pipeline/design"], PARTLY[points][way])
+    assert not result.ok
+    assert result.points == points, result
 
 
 def test_every_question_has_hidden_cases_and_mutants() -> None:

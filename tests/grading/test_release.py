@@ -38,7 +38,7 @@ def test_no_solution_leaks() -> None:
         code = [cell for cell in book.cells if cell.cell_type == "code"]
         assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
         stubs = [cell for cell in code if "NotImplementedError" in cell.source]
-        asked = questions(path.name.partition("_")[0])
+        asked = questions(path.stem)
         assert [re.search(r"def (\w+)", cell.source)[1] for cell in stubs] == [  # type: ignore[index]
             question.function for question in asked]
         for cell in stubs:

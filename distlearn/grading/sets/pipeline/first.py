@@ -1,8 +1,4 @@
-"""Exercises of the pipeline chapter: the visible cases and the hints.
-
-The wanted values are written out, worked by hand; hidden cases and their independent references are
-not part of the package.
-"""
+"""Notebook pipeline_1: the bubble, 1F1B, peak activations, a deadlock, interleaving."""
 
 from __future__ import annotations
 
