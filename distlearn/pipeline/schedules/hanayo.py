@@ -6,8 +6,9 @@ zigzag over the ranks; at a turn no transfer is needed. Bidirectional schedules 
 the weights for a bubble this small; waves need one.
 
 Bubble: the paper has ``(2p-2) / (3pw + p - 1)`` of the makespan for m = p and B = 2F; this greedy
-stays below it, or within 2%. Peak: about p to 7p/4 whole microbatches. Neither is exact, so there
-are no formula functions.
+stays below it, or within 2%. Exact formulas hold for few microbatches only (`bubble_time`); for any
+number, a rank idles at least ``(p-1)(F+B)``, the way to the last rank and back from it. Peak: at
+most ``2w min(m, window)`` thin-stage activations, about p to 7p/4 whole microbatches; no formula.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from distlearn.pipeline.action import Action
+from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
 
 
@@ -48,6 +50,23 @@ def order(p: int, m: int, waves: int = 1, v: int | None = None, window: int | No
         raise ValueError(f"hanayo needs window >= 1; got window={window}")
     ranks = _run(p, m, placement, window)
     return Schedule("hanayo", p, m, 2 * waves, placement=placement, ranks=ranks)
+
+
+def bubble_time(p: int, m: int, costs: Costs, waves: int = 1, v: int | None = None,
+                window: int | None = None) -> float:
+    """Idle time of a rank, ``2w(p-1)(F+B) - (m-1)(2w(F+B) - 2 max(F,B))``; times of a thin stage.
+
+    For m <= min(p, 3); with one wave and B >= 2F for m <= p. For a window of at least m. Each
+    further microbatch follows the one before after ``2 max(F,B)``, so it fills what is idle.
+    """
+    F, B, _, _ = costs.uniform()
+    waves = waves if v is None else v // 2
+    few = m <= min(p, 3) or (m <= p and waves == 1 and B >= 2 * F)
+    if not few or (window is not None and window < m):
+        raise ValueError("hanayo's bubble formula needs m <= min(p, 3), or m <= p with one wave "
+                         f"and B >= 2F; and window >= m; got p={p} m={m} waves={waves} F={F} B={B} "
+                         f"window={window}")
+    return 2 * waves * (p - 1) * (F + B) - (m - 1) * (2 * waves * (F + B) - 2 * max(F, B))
 
 
 def _run(p: int, m: int, placement: tuple[int, ...], window: int

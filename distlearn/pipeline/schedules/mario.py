@@ -6,8 +6,10 @@ back before the backward. R needs no gradient, so it runs while the rank would w
 left out where the backward follows its forward at once; and with the memory that is saved,
 forwards move up into the idle time before the first backward.
 
-Bubble: the base's, less the recomputations that fall into it. Peak: on most bases one whole
-activation per rank, and the inputs (``costs.checkpoint``) of those under way.
+Bubble: on gpipe the base's own, ``(p-1)(F+B)``: all ranks recompute alike. On 1f1b the last rank
+never does, and waits for those that do: ``(p-1)(F+B) + max(0, m-3) R`` for R = F, B = 2F. On other
+bases there is no closed formula. Peak: on bases with a whole, unmerged backward one activation per
+rank, and the inputs (``costs.checkpoint``) of those under way; a split backward keeps it until W.
 """
 
 from __future__ import annotations
@@ -51,6 +53,39 @@ def order(p: int, m: int, v: int = 1, base: str = "1f1b", prepose: bool = True,
     if any(a.kind in "ELOP" for row in start.ranks for a in row) or start.versions:
         raise ValueError(f"mario needs a synchronous base without swaps; got base={base!r}")
     return _prepose(schedule, costs if costs is not None else Costs()) if prepose else schedule
+
+
+def bubble_time(p: int, m: int, costs: Costs, v: int = 1, base: str = "1f1b",
+                prepose: bool = True) -> float:
+    """Idle time of the rank that idles most: on gpipe ``(p-1)(F+B)``, whatever R is.
+
+    On 1f1b, for p >= 2, R = F and B = 2F, ``(p-1)(F+B) + max(0, m-2) R``; moving forwards up
+    (``prepose``) saves one R if m >= 3. Without options of the base.
+    """
+    F, B, _, _ = costs.uniform()
+    R = costs.R
+    known = base == "gpipe" or (base == "1f1b" and R == F and B == 2 * F)
+    if v != 1 or not known:
+        raise ValueError("mario's bubble formula needs base 'gpipe', or '1f1b' with R = F and "
+                         f"B = 2F; got base={base!r} v={v} F={F} B={B} R={R}")
+    again = 0.0 if base == "gpipe" or p == 1 else max(0, m - (3 if prepose else 2)) * F
+    return (p - 1) * (F + B) + again
+
+
+def peak_activations(p: int, m: int, r: int, v: int = 1, base: str = "1f1b", prepose: bool = True,
+                     costs: Costs | None = None, **options: Any) -> int:
+    """Whole activations kept by rank r: ``1``, if the base's backward is neither split nor merged.
+
+    An activation is whole from its R (or its F, if B follows at once) to its B.
+    """
+    if base not in WHOLE or options.get("overlap") or options.get("method", "direct") != "direct":
+        raise ValueError(f"mario's peak formula needs a base out of {', '.join(WHOLE)} without "
+                         f"overlap or method; got base={base!r} {options}")
+    return 1
+
+
+WHOLE = ("gpipe", "1f1b", "dapple", "interleaved_1f1b", "breadth_first", "chimera", "hanayo",
+         "1f1b_v", "seq1f1b", "terapipe")
 
 
 def _checkpointed(row: tuple[Action, ...]) -> list[Action]:

@@ -4,7 +4,9 @@ Qi, Wan, Amar and Lin, "Pipeline Parallelism with Controllable Memory", NeurIPS 
 and appendix A. Blocks are tried as the paper has them: any first rank, then one offset from rank
 to rank, and another one from some rank on.
 
-Bubble: none closed. Peak: within the limit.
+Bubble: none within the longest rank's span for F = I = W, m >= 2p - 1 and a limit of 2p or more;
+otherwise there is no closed formula, but a guarantee: never longer than ZB-V, V-Half and V-Min,
+those of them that fit into the limit. Peak: at most the limit.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
 from distlearn.pipeline.schedules.dualpipe_v import v_shape
 from distlearn.pipeline.schedules.v_blocks import from_block
+from distlearn.pipeline.schedules.v_half import order as v_half
+from distlearn.pipeline.schedules.v_min import order as v_min
 from distlearn.pipeline.schedules.zb_v import order as zb_v
 from distlearn.pipeline.simulator import simulate
 
@@ -63,6 +67,16 @@ def order(p: int, m: int, v: int = 2, mem_limit: int | None = None,
     return best[1]
 
 
+def bubble_time(p: int, m: int, costs: Costs, v: int = 2, mem_limit: int | None = None) -> float:
+    """Idle time within the longest rank's span: 0, for F = I = W, m >= 2p - 1, a limit >= 2p."""
+    F, _, I, W = costs.uniform()
+    limit = 2 * p if mem_limit is None else mem_limit
+    if not F == I == W or m < 2 * p - 1 or limit < 2 * p:
+        raise ValueError("v_auto's bubble formula needs F = I = W, m >= 2p - 1 and mem_limit >= 2p;"
+                         f" got F={F} I={I} W={W} p={p} m={m} mem_limit={limit}")
+    return 0.0
+
+
 def _candidates(p: int, m: int, limit: int) -> Iterator[tuple[tuple[Action, ...], ...]]:
     blocks = sorted(_blocks(p), key=_memory)
     smallest = _memory(blocks[0])
@@ -70,8 +84,8 @@ def _candidates(p: int, m: int, limit: int) -> Iterator[tuple[tuple[Action, ...]
         # A block that needs more than the limit may still fit if there are few microbatches.
         if _memory(block) <= max(limit, smallest) or m < p:
             yield from_block([list(row) for row in block], m, limit)
-    if limit >= 2 * p:
-        yield zb_v(p, m).ranks
+    for by_hand in (zb_v, v_half, v_min):
+        yield by_hand(p, m).ranks
 
 
 def _blocks(p: int) -> set[tuple[tuple[int, ...], ...]]:

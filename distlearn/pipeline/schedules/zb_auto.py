@@ -4,8 +4,10 @@ Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism", ICLR 2024, section 3
 Hand-made orders are free of bubbles only for special times. This greedy search takes F, I, W, the
 transfer time and how much fits into memory, builds eight candidates, and keeps the shortest.
 
-Bubble: none closed; ``((p-1)(I+2c)+pF)/F`` activations of memory are about where more stops helping
-(appendix B). Peak: within the limit, each rank's last part until its W. Any m >= 1.
+Bubble: ``max(0, 2p-1-m) F`` for F = I = W, free transfers and no limit. For other times there is no
+closed formula, but a guarantee: never longer than ZB-H1, where that fits into the limit;
+``((p-1)(I+2c)+pF)/F`` activations of memory are about where more stops helping (appendix B).
+Peak: within the limit, each rank's last part until its W. Any m >= 1.
 """
 
 from __future__ import annotations
@@ -45,8 +47,9 @@ def searched(name: str, p: int, m: int, mem_limit: float, costs: Costs | None,
              after_I: float | None, ends_together: bool = False) -> Schedule:
     """The search for zb_auto, zb_1p and zb_2p.
 
-    ``ends_together``: take ZB-H1's order instead if no rank's span gets longer and the last rank
-    ends earlier, which counts if the optimizer step waits for all.
+    ZB-H1's order is taken instead if it fits and has the shorter longest span; with
+    ``ends_together`` also if that is as long and the last rank ends earlier, which counts if the
+    optimizer step waits for all.
     """
     if not mem_limit >= 1:
         raise ValueError(f"{name} needs mem_limit >= 1 activation; got mem_limit={mem_limit}")
@@ -64,14 +67,39 @@ def searched(name: str, p: int, m: int, mem_limit: float, costs: Costs | None,
     best = min(candidates, key=_Candidate.span)
     rows = tuple(map(tuple, best.rows))
     placement = tuple(range(p))
-    if ends_together:
-        by_hand = zb_h1(p, m)
-        timeline = simulate(by_hand, replace(costs, activation=1.0, activation_after_I=after_I))
-        if max(timeline.peak_bytes) <= best.limit and (
-                timeline.longest_span <= best.span() * (1 + 1e-9)
-                and timeline.makespan < max(best.clock)):
-            rows = by_hand.ranks
+    by_hand = zb_h1(p, m)
+    timeline = simulate(by_hand, replace(costs, activation=1.0, activation_after_I=after_I))
+    if max(timeline.peak_bytes) <= best.limit and (
+            timeline.longest_span < best.span() * (1 - 1e-9)
+            or (ends_together and timeline.longest_span <= best.span() * (1 + 1e-9)
+                and timeline.makespan < max(best.clock))):
+        rows = by_hand.ranks
     return Schedule(name, p, m, 1, placement=placement, ranks=rows)
+
+
+def bubble_time(p: int, m: int, costs: Costs, mem_limit: float | None = None,
+                after_I: float | None = None) -> float:
+    """Idle time within the longest rank's span, ``max(0, 2p-1-m) F``: 0 from m = 2p - 1 on.
+
+    For F = I = W, free transfers, and no limit (the order made for these times, or for none).
+    """
+    return even("zb_auto", costs, mem_limit, after_I) * max(0, 2 * p - 1 - m)
+
+
+def peak_activations(p: int, m: int, r: int, mem_limit: float | None = None,
+                     costs: Costs | None = None, after_I: float | None = None) -> int:
+    """Microbatches kept by rank r, each until its W: ``m``, for F = I = W and no limit."""
+    even("zb_auto", costs if costs is not None else Costs(), mem_limit, after_I)
+    return m
+
+
+def even(name: str, costs: Costs, mem_limit: float | None, after_I: float | None) -> float:
+    """F, if what the search was asked for is the case that has closed formulas."""
+    F, _, I, W = costs.uniform()
+    if not F == I == W or mem_limit is not None or after_I is not None:
+        raise ValueError(f"{name}'s formulas need F = I = W, and no mem_limit or after_I of your "
+                         f"own; got F={F} I={I} W={W} mem_limit={mem_limit} after_I={after_I}")
+    return F
 
 
 class _Candidate:
