@@ -43,7 +43,8 @@ class Formula:
         at = {} if v == 1 else {"v": v}
         peaks = None
         with suppress(ValueError):
-            peaks = tuple(peak_activations(name, p, m, r=r, **at, **options) for r in range(p))
+            peaks = tuple(peak_activations(name, p, m, r=r, costs=timeline.costs, **at, **options)
+                          for r in range(p))
         try:
             idle = bubble_time(name, p, m, costs=timeline.costs, **at, **options)
         except ValueError as error:
@@ -61,7 +62,12 @@ def table(timeline: Timeline, formula: Formula, width: int) -> Table:
     if width >= 72:
         grid.add_column("definition", style="dim")
     ideal = timeline.ideal
-    idle = formula.idle if formula.span == "makespan" else None
+    idle = in_span = None
+    if formula.idle is not None:  # of the rank that idles most; the rows below are of the mean
+        least = min(timeline.busy)
+        in_span = least + formula.idle
+        if formula.span == "makespan":
+            idle = formula.idle if math.isclose(least, ideal) else in_span - ideal
     whole = None if idle is None else ideal + idle
 
     def row(name: str, simulated: float, closed: float | None, meaning: str,
@@ -79,8 +85,8 @@ def table(timeline: Timeline, formula: Formula, width: int) -> Table:
         "idle / mean busy time (Megatron-LM)", percent=True)
     if not math.isclose(timeline.longest_span, timeline.makespan):
         row("longest rank's span", timeline.longest_span,
-            ideal + formula.idle if formula.span != "makespan" and formula.idle is not None
-            else None, "from a rank's first start to its last end", mark="")
+            in_span if formula.span != "makespan" else None,
+            "from a rank's first start to its last end", mark="")
         row("bubble in span / span", timeline.span_bubble_fraction, None,
             "idle in that span / span", percent=True, mark="")
         row("bubble in span / ideal", timeline.span_bubble_over_ideal, None,

@@ -12,7 +12,7 @@ import typer
 
 from distlearn.cli.errors import Found
 from distlearn.cli.files import read_text, write_text
-from distlearn.cli.values import OptionalValues, count, times
+from distlearn.cli.values import OptionalValues, count, setting, times
 
 if TYPE_CHECKING:
     from distlearn.pipeline import Timeline
@@ -74,6 +74,10 @@ def schedule(
     group: Annotated[int | None, typer.Option(
         "--group", parser=count, metavar="N", show_default=False,
         help="Microbatches that take a turn on one chunk (interleaved_1f1b).")] = None,
+    option: Annotated[list[Any] | None, typer.Option(
+        "--option", "-o", parser=setting, metavar="NAME=VALUE", show_default=False,
+        help="Any option of the schedule, as often as needed: -o slices=2 -o overlap=true. "
+             "[bold]distlearn schedules[/bold] lists them.")] = None,
     F: Annotated[Any, _time("-F", "Forward; default 1. One number, or one per stage: 1,2,1,1")]
     = None,
     B: Annotated[Any, _time("-B", "Full backward; default I + W, or 2.")] = None,
@@ -103,9 +107,16 @@ def schedule(
     from distlearn.pipeline import Costs, build, simulate
 
     options: dict[str, Any] = {} if group is None else {"group": group}
-    made = build(name, p, m, v, **options)
+    for key, value in option or ():
+        if key in options:
+            raise ValueError(f"option {key} is given twice")
+        if key in ("p", "m", "v", "costs"):
+            raise ValueError(f"option {key} has a flag of its own: -p, -m, -v; times are -F, -B, "
+                             "-I, -W, --comm")
+        options[key] = value
     given = {"F": F, "B": B, "I": I, "W": W, "comm": comm}
     costs = Costs(**{key: value for key, value in given.items() if value is not None})
+    made = build(name, p, m, v, costs=costs, **options)
     timeline = simulate(made, costs)
     formula = Formula.of(timeline, options)
     to_stdout = [flag for flag, on in (("--svg", svg == "-"), ("--json", json == "-"),

@@ -45,6 +45,27 @@ def times(text: str) -> float | tuple[float, ...]:
     return tuple(numbers) if "," in text else numbers[0]
 
 
+def setting(text: str) -> tuple[str, int | float | bool | str | None]:
+    """An option of a schedule, ``NAME=VALUE``: a number, true, false, none, or text.
+
+    Examples
+    --------
+    >>> setting("slices=2"), setting("overlap=true"), setting("method=heuristic")
+    (('slices', 2), ('overlap', True), ('method', 'heuristic'))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise typer.BadParameter(f"{text!r} is not NAME=VALUE, such as slices=2")
+    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
+    if value.lower() in words:
+        return name, words[value.lower()]
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", value):
+        return name, int(value)
+    if re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+", value):
+        return name, float(value)
+    return name, value
+
+
 def seconds(text: str | float) -> float:
     """A number of seconds > 0; a default is a number already.
 

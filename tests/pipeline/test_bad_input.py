@@ -84,6 +84,19 @@ def test_a_rank_that_is_none_is_refused(r: Any) -> None:
     assert peak_activations("1f1b", 4, 8, r=np.int64(3)) == 1  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_all_functions_of_all_schedules_take_costs(name: str) -> None:
+    """As ``build`` promises: most orders and peaks do not depend on them."""
+    costs = Costs(F=2, I=2, W=2)
+    p, m = (2, 8) if name == "v_auto" else (4, 8)
+    assert build(name, p, m, costs=costs) == build(name, p, m, costs={"F": 2, "B": 4})
+    for options in ({"costs": costs}, {"costs": None}):
+        try:
+            assert peak_activations(name, p, m, r=0, **options) >= 1
+        except ValueError as error:
+            assert "formula" in str(error)  # noqa: PT017
+
+
 def made(ranks: list[list[Any]], m: int = 1, **fields: Any) -> Schedule:
     return Schedule("mine", len(ranks), m, 1, tuple(range(len(ranks))),
                     tuple(map(tuple, ranks)), **fields)

@@ -191,6 +191,6 @@ def _call(name: str, function: str, p: int, m: int, v: int | None, options: dict
                          f"than {LARGEST:,} forward passes, too many to list")
     if function == "peak_activations" and not 0 <= given["r"] < sizes["p"]:
         raise ValueError(f"r must be a rank, 0 <= r < p={sizes['p']}; got {given['r']!r}")
-    if function == "order" and "costs" not in parameters:
+    if "costs" not in inspect.signature(called).parameters:
         given.pop("costs", None)
     return called(**sizes, **given)
