@@ -94,7 +94,7 @@ def test_all_functions_of_all_schedules_take_costs(name: str) -> None:
         try:
             assert peak_activations(name, p, m, r=0, **options) >= 1
         except ValueError as error:
-            assert "formula" in str(error)  # noqa: PT017
+            assert "formula" in str(error)
 
 
 def made(ranks: list[list[Any]], m: int = 1, **fields: Any) -> Schedule:
