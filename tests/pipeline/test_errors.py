@@ -72,6 +72,57 @@ def test_deadlock_names_the_chain() -> None:
         )
 
 
+@pytest.mark.parametrize(("body", "message"), [
+    ("rank 0: F0.0 B0.0\nrank 1: F1.0 B1.0\nrank 2: F2.0 B2.0\nrank 3: B3.0 F3.0",
+     ("rank 0 waits in B0.0 (action 1) for B1.0, which rank 1 does later (action 1); "
+     "rank 1 waits in B1.0 (action 1) for B2.0, which rank 2 does later (action 1); "
+     "rank 2 waits in B2.0 (action 1) for B3.0, which rank 3 does later (action 0); "
+     "rank 3 waits in B3.0 (action 0) for F3.0, which is later on rank 3 (action 1)")),
+    ("rank 0: F0.0 I0.0 W0.0\nrank 1: F1.0 W1.0 I1.0",
+     ("rank 0 waits in I0.0 (action 1) for I1.0, which rank 1 does later (action 2); "
+     "rank 1 waits in W1.0 (action 1) for I1.0, which is later on rank 1 (action 2)")),
+    ("slices=2\nrank 0: F0.0.0 B0.0.1 F0.0.1 B0.0.0\nrank 1: F1.0.0 F1.0.1 B1.0.1 B1.0.0",
+     ("rank 0 waits in B0.0.1 (action 1) for B1.0.1, which rank 1 does later (action 2); "
+     "rank 1 waits in F1.0.1 (action 1) for F0.0.1, which rank 0 does later (action 2), and the "
+     "circle closes")),
+    ("m=2\nrank 0: F0.0 F0.1&B0.1 B0.0\nrank 1: F1.0 F1.1 B1.0 B1.1",
+     ("rank 0 waits in F0.1&B0.1 (action 1) for B1.1, which rank 1 does later (action 3); "
+     "rank 1 waits in F1.1 (action 1) for F0.1, which rank 0 does later (action 1), and the "
+     "circle closes")),
+])
+def test_chains_of_every_kind(body: str, message: str) -> None:
+    """Down a pipeline, over split backwards, slices and pairs."""
+    sizes = "" if body.startswith("rank") else body.partition("\n")[0]
+    rows = body[len(sizes):].strip()
+    p, m = rows.count("rank"), 1
+    if sizes.startswith("m="):
+        m, sizes = int(sizes[2:]), ""
+    schedule = text(rows, p, m, f" {sizes}" if sizes else "")
+    for check in (validate, simulate):
+        with pytest.raises(ScheduleError) as info:
+            check(schedule)  # type: ignore[operator]
+        assert str(info.value) == f"deadlock: {message}"
+        assert info.value.chain[0][0] == info.value.rank == 0
+
+
+@pytest.mark.parametrize(("rows", "message"), [
+    ("rank 0: F0.0 L0.0 B0.0\nrank 1: F1.0 B1.0\npartner 1 0",
+     "rank 0 waits in L0.0 (action 1) for E0.0, which no rank does"),
+    ("rank 0: F0.0 P0.0 B0.0\nrank 1: F1.0 B1.0",
+     "rank 0 waits in P0.0 (action 1) for O0.0, which no rank does"),
+    ("rank 0: E0.0 F0.0 L0.0 B0.0\nrank 1: F1.0 B1.0\npartner 1 0",
+     "rank 0 waits in E0.0 (action 0) for F0.0, which is later on rank 0 (action 1)"),
+    ("rank 0: F0.0 O0.0 B0.0 P0.0\nrank 1: F1.0 B1.0",
+     "rank 0 waits in B0.0 (action 2) for P0.0, which is later on rank 0 (action 3)"),
+])
+def test_chains_over_transfers(rows: str, message: str) -> None:
+    """`simulate` has no look at completeness before: the chain itself has to say it."""
+    with pytest.raises(ScheduleError) as info:
+        simulate(text(rows))
+    assert str(info.value) == f"deadlock: {message}"
+    assert info.value.problem == "deadlock"
+
+
 def test_simulating_an_incomplete_schedule_says_that_nobody_does_it() -> None:
     with pytest.raises(ScheduleError, match=r"rank 1 waits in B1.1 .* for B2.1, which no"):
         simulate(edited(2, 3))

@@ -1,10 +1,17 @@
 """AMDP: several asynchronous pipelines, each with at most two minibatches in its first stage.
 
 Wu, Chen and Yu, "AMDP: Asynchronous Multi-Directional Pipeline Parallelism for Large-Scale Models
-Training", ICML 2026, arXiv:2605.29664. Written from its abstract and the shape of the authors'
-public code (two directions at 4 ranks, four at 8); the paper's own figures have not been checked.
-Few minibatches under way means few updates between a minibatch's forward and backward; the other
-pipelines fill the time, as in Chimera, and there is no flush.
+Training", ICML 2026, arXiv:2605.29664. Few minibatches under way means few updates between a
+minibatch's forward and backward; the other pipelines fill the time, as in Chimera, and there is no
+flush.
+
+What this is built from: the paper's abstract, and the orders that the authors' public code
+(Vinsmoke86/AMDP, async_schedules.py) lists for 4 ranks with two directions. The paper's text and
+figures were not at hand. At 4 ranks the order here is the authors', but for the outer ranks: there
+they do both forwards of the next round before the last backward of this one. That takes as long for
+F = B and k F less for B = 2F over k + 1 rounds, but three minibatches are under way for a moment,
+against the abstract's two. Their list for 8 ranks and four directions has not been compared, and
+more ranks are this file's own continuation (p/2 directions).
 """
 
 from __future__ import annotations
