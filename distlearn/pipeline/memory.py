@@ -39,6 +39,8 @@ def peaks(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
                         peak_size = size
                 elif kind == "I":
                     size -= kept[stage] - after_I[stage]
+                    if size > peak_size:  # I adds what W needs of the output's gradient
+                        peak_size = size
                 else:
                     count -= 1
                     size -= kept[stage] if kind == "B" else after_I[stage]
