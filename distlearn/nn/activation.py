@@ -10,6 +10,7 @@ import numpy as np
 from distlearn.nn.arrays import Array, Params, narrow, pieces, pointwise, rows_of, wide
 from distlearn.nn.erf import erf
 from distlearn.nn.module import EVALUATION, Context, Module, Saved
+from distlearn.nn.threads import share
 
 CUBIC = 0.044715
 ROOT = math.sqrt(2 / math.pi)
@@ -147,12 +148,15 @@ class SwiGLU(Module):
             raise ValueError(f"SwiGLU needs [gate | up], an even last axis; got shape {x.shape}")
         width = x.shape[-1] // 2
         rows, y = rows_of(x), np.empty((x.size // x.shape[-1], width), x.dtype)
-        for part in pieces(len(rows), 2 * width):
+
+        def compute(part: slice) -> None:
             gate, up = wide(rows[part, :width]), wide(rows[part, width:])
             value = sigmoid(gate)
             value *= gate
             value *= up
             y[part] = narrow(value, y.dtype)
+
+        share(compute, pieces(len(rows), 2 * width))
         return y.reshape(*x.shape[:-1], width), Saved(for_input={"x": x})
 
     def backward_input(self, params: Params, saved: Saved, dy: Array) -> Array:
@@ -160,7 +164,8 @@ class SwiGLU(Module):
         x, width = saved.take("x"), dy.shape[-1]
         rows, above = rows_of(x), rows_of(dy)
         dx = np.empty(rows.shape, dy.dtype)
-        for part in pieces(len(rows), 2 * width):
+
+        def compute(part: slice) -> None:
             gate, up, g = wide(rows[part, :width]), wide(rows[part, width:]), wide(above[part])
             s = sigmoid(gate)
             silu = gate * s
@@ -171,6 +176,8 @@ class SwiGLU(Module):
             s *= up
             s *= g
             dx[part, :width] = narrow(s, dx.dtype)
+
+        share(compute, pieces(len(rows), 2 * width))
         return dx.reshape(*dy.shape[:-1], 2 * width)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from distlearn.nn.threads import blas_threads, share
 
 Array = NDArray[Any]
 Params = Mapping[str, Array]
@@ -18,8 +20,10 @@ Grads = dict[str, Array]
 bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 float16: np.dtype[Any] = np.dtype(np.float16)
 
-# 32,768 float32 values are 128 KiB: a handful of temporaries of that size stay in a core's cache.
-PIECE = 32_768
+# 65,536 float32 values are 256 KiB: a handful of temporaries of that size stay in a core's cache,
+# and threads are busy in them for long enough not to wait for Python's lock.
+PIECE = 65_536
+ROWS = 256  # of a large matrix product, for one thread at a time
 
 
 def wide(x: Array) -> Array:
@@ -52,12 +56,20 @@ def matmul(a: Array, b: Array) -> Array:
 
     numpy's own 16-bit matmul rounds at every step and uses no BLAS.
     """
-    product: Array = np.matmul(wide(a), wide(b))
-    return product
+    a, b = wide(a), wide(b)
+    if a.ndim != 2 or b.ndim > 2:
+        with blas_threads(1):
+            product: Array = np.matmul(a, b)
+        return product
+    out = np.empty((len(a), *b.shape[1:]), np.result_type(a, b))
+    # the same cuts for any number of threads: BLAS may sum a smaller product in another order
+    runs = [slice(start, start + ROWS) for start in range(0, len(a), ROWS)]
+    share(lambda run: np.matmul(a[run], b, out=out[run]), runs)
+    return out
 
 
-def pieces(rows: int, width: int) -> Iterator[slice]:
-    """Cut ``rows`` rows of ``width`` values into runs that fit in cache.
+def pieces(rows: int, width: int) -> list[slice]:
+    """Cut ``rows`` rows of ``width`` values into runs that fit in cache, for `share`.
 
     Examples
     --------
@@ -65,8 +77,7 @@ def pieces(rows: int, width: int) -> Iterator[slice]:
     [(0, 4), (4, 8), (8, 10)]
     """
     step = max(1, PIECE // max(1, width))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def pointwise(function: Callable[..., Array], *arrays: Array) -> Array:
@@ -85,8 +96,11 @@ def pointwise(function: Callable[..., Array], *arrays: Array) -> Array:
     first = arrays[0]
     flat = [x.reshape(-1) for x in arrays]
     out = np.empty(first.size, first.dtype)
-    for part in pieces(first.size, 1):
+
+    def compute(part: slice) -> None:
         out[part] = narrow(function(*(wide(x[part]) for x in flat)), first.dtype)
+
+    share(compute, pieces(first.size, 1))
     return out.reshape(first.shape)
 
 

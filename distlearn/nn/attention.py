@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from distlearn.nn.arrays import Array, Params, matmul, narrow, wide
+from distlearn.nn.arrays import Array, Params, matmul, narrow, pieces, wide
 from distlearn.nn.dropout import Dropout, Shard
 from distlearn.nn.module import EVALUATION, Context, Module, Saved, require_width
+from distlearn.nn.threads import share
 
 ROWS = 64  # query rows computed at once: their scores stay in cache
+
+Part = tuple[slice, slice]
+"""Samples, and heads of keys with the query heads they serve."""
 
 
 @dataclass(frozen=True)
@@ -129,21 +132,26 @@ def attention_forward(
     p = np.zeros((*q.shape[:3], k.shape[2]), q.dtype)
     dropped = p if mask is None else np.zeros_like(p)
     q_, out_, p_, dropped_ = (_grouped(x, k.shape[1]) for x in (q, out, p, dropped))
-    scale = 1 / math.sqrt(q.shape[-1])
+    scale, blocks = 1 / math.sqrt(q.shape[-1]), _blocks(q.shape[2], k.shape[2], causal)
     beyond = np.triu(np.full((ROWS, ROWS), -np.inf, wide(q[:0]).dtype), k=1)
-    for b in range(len(q)):
-        keys, values = wide(k[b])[:, None], wide(v[b])[:, None]
-        for rows, seen in _blocks(q.shape[2], k.shape[2], causal):
-            s = matmul(wide(q_[b, :, :, rows]) * scale, keys[..., :seen, :].swapaxes(-1, -2))
+    hidden = None if mask is None else _grouped(mask, k.shape[1])
+
+    def compute(part: Part) -> None:
+        keys, values = (wide(x[part])[:, :, None] for x in (k, v))
+        for rows, seen in blocks:
+            here = (*part, slice(None), rows)
+            s = matmul(wide(q_[here]) * scale, keys[..., :seen, :].swapaxes(-1, -2))
             if causal:  # of the last keys seen, those above the diagonal lie beyond the query
                 last = rows.stop - rows.start
                 s[..., seen - last :] += beyond[:last, :last]
             softmax(s, out=s)
-            p_[b, :, :, rows, :seen] = narrow(s, p.dtype)
-            if drop is not None and mask is not None:
-                s = drop.apply(s, _grouped(mask, k.shape[1])[b, :, :, rows, :seen])
-                dropped_[b, :, :, rows, :seen] = narrow(s, p.dtype)
-            out_[b, :, :, rows] = narrow(matmul(s, values[..., :seen, :]), out.dtype)
+            p_[here][..., :seen] = narrow(s, p.dtype)
+            if drop is not None and hidden is not None:
+                s = drop.apply(s, hidden[here][..., :seen])
+                dropped_[here][..., :seen] = narrow(s, p.dtype)
+            out_[here] = narrow(matmul(s, values[..., :seen, :]), out.dtype)
+
+    share(compute, _parts(q_, k))
     return {"probabilities": p} if mask is None else {
         "probabilities": p, "dropped": dropped, "mask": mask
     }  # fmt: skip
@@ -173,24 +181,27 @@ def attention_backward(
         for x in (q, d_out, dq, kept["probabilities"], kept.get("dropped", kept["probabilities"]))
     )
     mask = _grouped(kept["mask"], heads) if "mask" in kept else None
-    scale = 1 / math.sqrt(q.shape[-1])
-    for b in range(len(q)):
-        keys, values = wide(k[b])[:, None], wide(v[b])[:, None]
-        keys_grad, values_grad = np.zeros_like(keys[:, 0]), np.zeros_like(values[:, 0])
-        for rows, seen in _blocks(q.shape[2], k.shape[2], causal):
-            part = (b, slice(None), slice(None), rows)
-            g, p = wide(d_out_[part]), wide(p_[part][..., :seen])
-            after = wide(dropped_[part][..., :seen]).swapaxes(-1, -2)
-            values_grad[:, :seen] += matmul(after, g).sum(1)
+    scale, blocks = 1 / math.sqrt(q.shape[-1]), _blocks(q.shape[2], k.shape[2], causal)
+
+    def compute(part: Part) -> None:
+        keys, values = (wide(x[part])[:, :, None] for x in (k, v))
+        keys_grad, values_grad = np.zeros_like(keys[:, :, 0]), np.zeros_like(values[:, :, 0])
+        for rows, seen in blocks:
+            here = (*part, slice(None), rows)
+            g, p = wide(d_out_[here]), wide(p_[here][..., :seen])
+            after = wide(dropped_[here][..., :seen]).swapaxes(-1, -2)
+            values_grad[:, :, :seen] += matmul(after, g).sum(2)
             ds = matmul(g, values[..., :seen, :].swapaxes(-1, -2))
             if drop is not None and mask is not None:
-                ds = drop.apply(ds, mask[part][..., :seen])
+                ds = drop.apply(ds, mask[here][..., :seen])
             ds -= np.vecdot(ds, p)[..., None]
             ds *= p
-            dq_[part] = narrow(matmul(ds, keys[..., :seen, :]) * scale, dq.dtype)
-            queries = wide(q_[part]) * scale
-            keys_grad[:, :seen] += matmul(ds.swapaxes(-1, -2), queries).sum(1)
-        dk[b], dv[b] = narrow(keys_grad, dk.dtype), narrow(values_grad, dv.dtype)
+            dq_[here] = narrow(matmul(ds, keys[..., :seen, :]) * scale, dq.dtype)
+            queries = wide(q_[here]) * scale
+            keys_grad[:, :, :seen] += matmul(ds.swapaxes(-1, -2), queries).sum(2)
+        dk[part], dv[part] = narrow(keys_grad, dk.dtype), narrow(values_grad, dv.dtype)
+
+    share(compute, _parts(q_, k))
 
 
 def softmax(x: Array, out: Array | None = None) -> Array:
@@ -218,13 +229,22 @@ def _grouped(x: Array, kv_heads: int) -> Array:
     return x.reshape(x.shape[0], kv_heads, x.shape[1] // kv_heads, *x.shape[2:])
 
 
-def _blocks(queries: int, keys: int, causal: bool) -> Iterator[tuple[slice, int]]:
+def _parts(q_: Array, k: Array) -> list[Part]:
+    """Samples and heads to compute at once: as many as keep the scores of a block in cache."""
+    batch, heads, size = *q_.shape[:2], q_.shape[2] * min(ROWS, q_.shape[3]) * k.shape[2]
+    return [
+        (samples, some)
+        for samples in pieces(batch, heads * size)
+        for some in pieces(heads, size)
+    ]
+
+
+def _blocks(queries: int, keys: int, causal: bool) -> list[tuple[slice, int]]:
     """Runs of query rows, and how many keys the last row of each sees."""
     if causal and queries > keys:
         raise ValueError(
             f"causal attention needs at least as many keys as queries; got {queries} queries, "
             f"{keys} keys"
         )
-    for start in range(0, queries, ROWS):
-        stop = min(start + ROWS, queries)
-        yield slice(start, stop), keys - queries + stop if causal else keys
+    ends = [(start, min(start + ROWS, queries)) for start in range(0, queries, ROWS)]
+    return [(slice(a, b), keys - queries + b if causal else keys) for a, b in ends]

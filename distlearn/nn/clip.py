@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from distlearn.nn.arrays import Array, Grads, Params, pieces
+from distlearn.nn.threads import share
 
 
 def global_norm(grads: Params, order: float = 2.0) -> float:
@@ -77,9 +78,10 @@ def clip_by_norm(grads: Grads, max_norm: float, order: float = 2.0) -> float:
 
 
 def _norm(g: Array, order: float) -> float:
-    total = 0.0
     flat = g.reshape(-1)
-    for part in pieces(flat.size, 1):
+
+    def compute(part: slice) -> float:
         piece = flat[part].astype(np.float64)
-        total += float(np.vdot(piece, piece) if order == 2 else (np.abs(piece) ** order).sum())
-    return float(total ** (1 / order))
+        return float(np.vdot(piece, piece) if order == 2 else (np.abs(piece) ** order).sum())
+
+    return float(sum(share(compute, pieces(flat.size, 1))) ** (1 / order))

@@ -86,5 +86,5 @@ class Linear(Module):
         grads = {f"{self.name}.weight": narrow(matmul(dy.T, x), dy.dtype)}
         if self.bias:
             ones = np.ones(len(dy), wide(dy[:0]).dtype)  # BLAS sums faster, and more exactly
-            grads[f"{self.name}.bias"] = narrow(ones @ wide(dy), dy.dtype)
+            grads[f"{self.name}.bias"] = narrow(matmul(dy.T, ones), dy.dtype)
         return grads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from distlearn.nn.arrays import Array, narrow, pieces, rows_of, wide
 from distlearn.nn.module import Saved
+from distlearn.nn.threads import share
 
 REDUCTIONS = ("mean", "sum")
 
@@ -82,8 +84,8 @@ class CrossEntropy:
             )
         dtype = wide(rows[:0]).dtype
         powers, inverse = np.empty(rows.shape, dtype), np.empty((len(rows), 1), dtype)
-        total = 0.0
-        for part in pieces(*rows.shape):
+
+        def compute(part: slice) -> float:
             z = wide(rows[part])
             use, target = kept[part], flat[part]
             z = np.subtract(z, z.max(-1, keepdims=True), out=powers[part])
@@ -93,7 +95,9 @@ class CrossEntropy:
             sums = z.sum(-1, keepdims=True)
             inverse[part] = 1 / sums
             likely = (1 - self.label_smoothing) * at_target + self.label_smoothing * mean
-            total += float((np.log(sums[use, 0]) - likely).sum(dtype=np.float64))
+            return float((np.log(sums[use, 0]) - likely).sum(dtype=np.float64))
+
+        total = math.fsum(share(compute, pieces(*rows.shape)))
         count = chosen.size if self.reduction == "mean" else 1
         saved = Saved(for_input={"powers": powers, "inverse": inverse, "targets": flat})
         saved.sizes = (count, *logits.shape)
@@ -116,10 +120,13 @@ class CrossEntropy:
         factor = np.where(kept, scale / count, 0.0).astype(d.dtype)[:, None]
         even = self.label_smoothing / d.shape[-1]
         inverse *= factor
-        for part in pieces(*d.shape):
+
+        def compute(part: slice) -> None:
             d[part] *= inverse[part]
             if even:
                 d[part] -= even * factor[part]
+
+        share(compute, pieces(*d.shape))
         rows = np.flatnonzero(kept)
         d[rows, targets[rows]] -= (1 - self.label_smoothing) * factor[rows, 0]
         return narrow(d, d.dtype if dtype is None else dtype).reshape(shape)

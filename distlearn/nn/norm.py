@@ -8,6 +8,7 @@ import numpy as np
 
 from distlearn.nn.arrays import Array, Grads, Params, narrow, pieces, rows_of, wide
 from distlearn.nn.module import EVALUATION, Context, Module, Saved, require_width
+from distlearn.nn.threads import share
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class LayerNorm(Module):
         ones = np.ones(self.width, wide(rows[:0]).dtype)  # BLAS sums rows faster than sum() does
         mean = np.empty((len(rows), 1), ones.dtype)
         scale = np.empty_like(mean)
-        for part in pieces(*rows.shape):
+
+        def compute(part: slice) -> None:
             block = wide(rows[part])
             mean[part, 0] = block @ ones / self.width
             block = block - mean[part]
@@ -58,6 +60,8 @@ class LayerNorm(Module):
             block *= gain
             block += bias
             y[part] = narrow(block, y.dtype)
+
+        share(compute, pieces(*rows.shape))
         return y.reshape(x.shape), Saved(for_input={"x": x, "mean": mean, "scale": scale})
 
     def backward_input(self, params: Params, saved: Saved, dy: Array) -> Array:
@@ -66,20 +70,25 @@ class LayerNorm(Module):
         gain = wide(params[f"{self.name}.weight"])
         rows, up = rows_of(x), rows_of(dy)
         dx = np.empty(rows.shape, dy.dtype)
-        d_gain, d_bias = np.zeros_like(gain), np.zeros_like(gain)
-        for part in pieces(*rows.shape):
+
+        def compute(part: slice) -> tuple[Array, Array]:
             g, ones = wide(up[part]), np.ones(part.stop - part.start, gain.dtype)
             u = wide(rows[part]) - mean[part]
             u *= scale[part]
             product = g * u
-            d_gain += ones @ product
-            d_bias += ones @ g
+            sums = ones @ product, ones @ g
             u *= (product @ gain / self.width)[:, None]
             u += (g @ gain / self.width)[:, None]
             np.multiply(g, gain, out=product)
             product -= u
             product *= scale[part]
             dx[part] = narrow(product, dx.dtype)
+            return sums
+
+        d_gain, d_bias = np.zeros_like(gain), np.zeros_like(gain)
+        for more_gain, more_bias in share(compute, pieces(*rows.shape)):
+            d_gain += more_gain
+            d_bias += more_bias
         dtype = params[f"{self.name}.weight"].dtype
         saved.for_weight = {"weight": narrow(d_gain, dtype), "bias": narrow(d_bias, dtype)}
         return dx.reshape(dy.shape)
@@ -123,12 +132,15 @@ class RMSNorm(Module):
         gain = wide(params[f"{self.name}.weight"])
         rows, y = rows_of(x), np.empty((x.size // self.width, self.width), x.dtype)
         scale = np.empty((len(rows), 1), wide(rows[:0]).dtype)
-        for part in pieces(*rows.shape):
+
+        def compute(part: slice) -> None:
             block = wide(rows[part])
             scale[part] = 1 / np.sqrt(np.vecdot(block, block)[:, None] / self.width + self.eps)
             block = block * scale[part]
             block *= gain
             y[part] = narrow(block, y.dtype)
+
+        share(compute, pieces(*rows.shape))
         return y.reshape(x.shape), Saved(for_input={"x": x, "scale": scale})
 
     def backward_input(self, params: Params, saved: Saved, dy: Array) -> Array:
@@ -137,17 +149,22 @@ class RMSNorm(Module):
         gain = wide(params[f"{self.name}.weight"])
         rows, up = rows_of(x), rows_of(dy)
         dx = np.empty(rows.shape, dy.dtype)
-        d_gain = np.zeros_like(gain)
-        for part in pieces(*rows.shape):
+
+        def compute(part: slice) -> Array:
             g, ones = wide(up[part]), np.ones(part.stop - part.start, gain.dtype)
             u = wide(rows[part]) * scale[part]
             product = g * u
-            d_gain += ones @ product
+            total: Array = ones @ product
             u *= (product @ gain / self.width)[:, None]
             np.multiply(g, gain, out=product)
             product -= u
             product *= scale[part]
             dx[part] = narrow(product, dx.dtype)
+            return total
+
+        d_gain = np.zeros_like(gain)
+        for more in share(compute, pieces(*rows.shape)):
+            d_gain += more
         dtype = params[f"{self.name}.weight"].dtype
         saved.for_weight = {"weight": narrow(d_gain, dtype)}
         return dx.reshape(dy.shape)

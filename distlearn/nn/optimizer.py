@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from distlearn.nn.arrays import Array, Params, pieces
 from distlearn.nn.module import held_bytes
+from distlearn.nn.threads import share
 
 Slots = dict[str, dict[str, Array]]
 
@@ -127,12 +127,16 @@ class Optimizer:
         check_gradients(params, grads, state)
         state.step += 1
         rate = self.lr if lr is None else lr
-        for name, parameter in params.items():
+
+        def compute(run: tuple[str, slice]) -> None:
+            name, part = run
             decay = 0.0 if name in self.no_decay else self.weight_decay
-            slots = state.slots[name]
-            for part, gradient in _runs(parameter, grads[name]):
-                kept = {key: array.reshape(-1)[part] for key, array in slots.items()}
-                self.rule(parameter.reshape(-1)[part], gradient, kept, state.step, rate, decay)
+            w = params[name].reshape(-1)[part]
+            g = grads[name].reshape(-1)[part].astype(w.dtype, copy=False)
+            kept = {key: array.reshape(-1)[part] for key, array in state.slots[name].items()}
+            self.rule(w, g, kept, state.step, rate, decay)
+
+        share(compute, [(name, part) for name, w in params.items() for part in pieces(w.size, 1)])
 
     def rule(
         self, w: Array, g: Array, slots: dict[str, Array], step: int, lr: float, decay: float
@@ -162,10 +166,3 @@ def check_gradients(params: Params, grads: Params, state: OptimizerState) -> Non
             raise ValueError(f"parameter {name!r} is not in the optimiser's state; call init")
         if not parameter.flags.c_contiguous:
             raise ValueError(f"parameter {name!r} must be contiguous to be updated in place")
-
-
-def _runs(parameter: Array, gradient: Array) -> Iterator[tuple[slice, Array]]:
-    """Cache-sized runs of a parameter, with the gradient's values in its type."""
-    flat = gradient.reshape(-1)
-    for part in pieces(parameter.size, 1):
-        yield part, flat[part].astype(parameter.dtype, copy=False)
