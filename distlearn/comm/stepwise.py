@@ -61,7 +61,7 @@ class ProcessWorld:
         except StopIteration as stop:
             result = stop.value
         except BaseException as error:
-            raise self._blame(error) from error.__cause__
+            raise self._blame(error)  # noqa: B904 - it has its cause
         else:
             raise self._blame(foreign(coroutine, foreign_thing))
         finally:

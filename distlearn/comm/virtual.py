@@ -91,7 +91,7 @@ class VirtualWorld:
                 self._finish(rank)
                 continue
             except BaseException as error:
-                raise blame(error, rank, self.size, "virtual engine") from error.__cause__
+                raise blame(error, rank, self.size, "virtual engine")  # noqa: B904 - it has its cause
             self.waiting[rank] = operation
             if type(operation) is Collective:
                 self._meet(operation)

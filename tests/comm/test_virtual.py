@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from distlearn.comm import ALGORITHMS, Communicator, Recording, run
+from distlearn.comm.errors import RankError
 
 
 async def busy(comm: Communicator, log: list[tuple[int, str]]) -> Any:
@@ -147,3 +148,22 @@ def test_awaiting_twice_is_refused() -> None:
 
     with pytest.raises(RuntimeError, match="was already awaited"):
         run(program, 2)
+
+
+def test_errors_keep_what_led_to_them() -> None:
+    async def exits(comm: Communicator) -> None:
+        raise SystemExit(3)
+
+    async def fails(comm: Communicator) -> None:
+        try:
+            raise KeyError("first")
+        except KeyError:
+            raise ValueError("second")  # noqa: B904 - on purpose
+
+    with pytest.raises(RankError) as left:
+        run(exits, 2)
+    assert isinstance(left.value.__cause__, SystemExit)
+    with pytest.raises(ValueError, match="second") as caught:
+        run(fails, 2)
+    assert isinstance(caught.value.__context__, KeyError)
+    assert not caught.value.__suppress_context__
