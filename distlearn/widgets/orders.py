@@ -3,23 +3,27 @@
 An order of one rank reads, for 1F1B with p=4, m=8, rank 0: ``F4(BF)4B4``. In words::
 
     order := item*            item  := action count? | "(" order ")" count
-    action := KIND chunk? ("." microbatch)?
+    action := part ("&" part)?          two parts: a merged pair
+    part   := KIND chunk? ("." microbatch)?
 
 KIND is a capital letter. The chunk says which of its rank's stages, in ascending order, the action
 works on: nothing for the first, ``a`` for the second, ``b`` for the third. The microbatch is the
 one after the last of that kind and chunk, from 0 on, unless it is written out. So any schedule can
-be written, and the usual ones are short. ``simulate.js`` reads the same strings.
+be written, and the usual ones are short. With several copies of the model a rank's stages are those
+of all copies; with slices, slice k of microbatch i counts as microbatch ``i * slices + k``.
+``simulate.js`` reads the same strings.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from distlearn.pipeline import Action, Schedule, build
+from distlearn.pipeline import Action, Pair, Schedule, Slice, build
 
-_TOKEN = re.compile(r"\(|\)(\d+)|([A-Z])([a-z]?)(?:\.(\d+)|(\d*))")
+_TOKEN = re.compile(r"\(|\)(\d+)|([A-Z])([a-z]?)(?:\.(\d+))?"
+                    r"(?:&([A-Z])([a-z]?)(?:\.(\d+))?)?(\d*)")
 
 
 def encode(schedule: Schedule) -> list[str]:
@@ -30,32 +34,35 @@ def encode(schedule: Schedule) -> list[str]:
     >>> encode(build("1f1b", p=4, m=8))[:2]
     ['F4(BF)4B4', 'F3(BF)5B3']
     """
-    chunk = {stage: chunks.index(stage)
-             for chunks in stages_of_ranks(schedule.placement, schedule.p) for stage in chunks}
-    if max(chunk.values()) > 26:
+    stages = stages_of_ranks(schedule.copies or (schedule.placement,), schedule.p)
+    if max(map(len, stages)) > 27:
         raise ValueError(f"an order string has names for 27 chunks per rank; got v={schedule.v}")
-    return [_encode_rank(actions, chunk) for actions in schedule.ranks]
+    return [_encode_rank(actions, stages[rank], schedule.slices)
+            for rank, actions in enumerate(schedule.ranks)]
 
 
-def decode(orders: Sequence[str], placement: Sequence[int]) -> list[list[Action]]:
-    """The actions of every rank, from what `encode` wrote.
+def decode(orders: Sequence[str], *placements: Sequence[int], slices: int = 1
+           ) -> list[list[Action]]:
+    """The actions of every rank, from what `encode` wrote; one placement per copy of the model.
 
     Raises
     ------
     ValueError
         Naming the order that cannot be read.
     """
-    stages = stages_of_ranks(placement, len(orders))
-    return [_decode_rank(order, stages[rank]) for rank, order in enumerate(orders)]
+    stages = stages_of_ranks(placements, len(orders))
+    return [_decode_rank(order, stages[rank], slices) for rank, order in enumerate(orders)]
 
 
-def stages_of_ranks(placement: Sequence[int], p: int) -> list[list[int]]:
-    """For each rank, the stages it holds, ascending."""
-    return [[stage for stage, home in enumerate(placement) if home == rank] for rank in range(p)]
+def stages_of_ranks(placements: Sequence[Sequence[int]], p: int) -> list[list[int]]:
+    """For each rank, the stages it holds in any copy of the model, ascending."""
+    return [[stage for stage, homes in enumerate(zip(*placements, strict=True)) if rank in homes]
+            for rank in range(p)]
 
 
 def catalogue(names: Sequence[str], ps: Sequence[int], ms: Sequence[int],
-              vs: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+              vs: Mapping[str, Sequence[int]],
+              ends: Mapping[str, tuple[int, int]] | None = None) -> dict[str, Any]:
     """Every order of the named schedules over ranges of sizes, each string once.
 
     Parameters
@@ -65,17 +72,22 @@ def catalogue(names: Sequence[str], ps: Sequence[int], ms: Sequence[int],
         Sizes to cover.
     vs : mapping of str to sequence of int
         For each name, the stages per rank to cover.
+    ends : mapping of str to (int, int), optional
+        For schedules with many or slow orders: the last p and m to cover.
 
     Returns
     -------
     dict
-        ``orders``: name -> v -> p -> m -> indices into ``strings``, one per rank, or one index
-        into ``errors`` if `build` refuses the sizes. ``placements``: name -> v -> p -> ranks.
+        ``orders``: name -> v -> p -> m -> indices into ``strings``, one per rank (and one more for
+        the copy through which each microbatch goes, where there are copies), or one index into
+        ``errors`` if `build` refuses the sizes. ``placements``: name -> v -> p -> ranks;
+        ``copies``: name -> v -> p -> ranks of each copy.
     """
     strings: dict[str, int] = {}
     errors: dict[str, int] = {}
     orders: dict[str, Any] = {}
     placements: dict[str, Any] = {}
+    copies: dict[str, Any] = {}
     for name in names:
         orders[name], placements[name] = {}, {}
         for v in vs[name]:
@@ -86,27 +98,41 @@ def catalogue(names: Sequence[str], ps: Sequence[int], ms: Sequence[int],
                 of_v[p] = {}
                 for m in ms:
                     try:
+                        _refuse_beyond(name, p, m, (ends or {}).get(name))
                         schedule = build(name, p=p, m=m, v=v)
                     except ValueError as error:
                         of_v[p][m] = errors.setdefault(str(error), len(errors))
                         continue
                     placed[p] = schedule.placement
-                    of_v[p][m] = [strings.setdefault(order, len(strings))
-                                  for order in encode(schedule)]
+                    texts = encode(schedule)
+                    if schedule.copies:
+                        copies.setdefault(name, {}).setdefault(v, {})[p] = schedule.copies
+                        texts.append("".join(map(str, schedule.direction)))
+                    of_v[p][m] = [strings.setdefault(text, len(strings)) for text in texts]
     return {"strings": list(strings), "errors": list(errors), "orders": orders,
-            "placements": placements}
+            "placements": placements, "copies": copies}
 
 
-def _encode_rank(actions: Sequence[Action], chunk: dict[int, int]) -> str:
+def _refuse_beyond(name: str, p: int, m: int, end: tuple[int, int] | None) -> None:
+    if end and (p > end[0] or m > end[1]):
+        raise ValueError(f"this page has the orders of {name} for p <= {end[0]} and "
+                         f"m <= {end[1]} only; in JupyterLab the explorer has any sizes")
+
+
+def _encode_rank(actions: Sequence[Action], stages: Sequence[int], slices: int) -> str:
     following: dict[tuple[str, int], int] = {}
-    tokens = []
-    for kind, stage, i in actions:
-        token = kind + ("" if chunk[stage] == 0 else chr(ord("a") + chunk[stage] - 1))
+
+    def word(part: Action) -> str:
+        kind, stage = part[0], part[1]
+        chunk = stages.index(stage)
+        i = part[2] * slices + (part.slice or 0)
+        text = kind + ("" if chunk == 0 else chr(ord("a") + chunk - 1))
         if i != following.get((kind, stage), 0):
-            token += f".{i}"
+            text += f".{i}"
         following[kind, stage] = i + 1
-        tokens.append(token)
-    return _fold(tokens)
+        return text
+
+    return _fold(["&".join(map(word, action.parts)) for action in actions])
 
 
 def _fold(tokens: Sequence[str]) -> str:
@@ -140,16 +166,20 @@ def _repeats(tokens: Sequence[str], start: int, size: int) -> int:
     return count
 
 
-def _decode_rank(order: str, stages: Sequence[int]) -> list[Action]:
+def _decode_rank(order: str, stages: Sequence[int], slices: int) -> list[Action]:
     following: dict[tuple[str, int], int] = {}
-    actions: list[Action] = []
 
-    def run(kind: str, stage: int, microbatch: str | None) -> None:
+    def part(kind: str, chunk: str, microbatch: str | None) -> Action:
+        index = ord(chunk) - ord("a") + 1 if chunk else 0
+        if index >= len(stages):
+            raise ValueError(f"order {order!r} names chunk {index} of {len(stages)}")
+        stage = stages[index]
         i = following.get((kind, stage), 0) if microbatch is None else int(microbatch)
         following[kind, stage] = i + 1
-        actions.append(Action(kind, stage, i))
+        return Action(kind, stage, i) if slices == 1 else Slice(
+            kind, stage, i // slices, i % slices)
 
-    blocks: list[list[Callable[[], None]]] = [[]]
+    blocks: list[list[re.Match[str]]] = [[]]
     position = 0
     while position < len(order):
         match = _TOKEN.match(order, position)
@@ -157,11 +187,7 @@ def _decode_rank(order: str, stages: Sequence[int]) -> list[Action]:
             raise ValueError(f"order {order!r} cannot be read at {order[position:]!r}")
         position = match.end()
         if match[2]:
-            chunk = ord(match[3]) - ord("a") + 1 if match[3] else 0
-            if chunk >= len(stages):
-                raise ValueError(f"order {order!r} names chunk {chunk} of {len(stages)}")
-            step = _step(run, match[2], stages[chunk], match[4])
-            blocks[-1] += [step] * int(match[5] or 1)
+            blocks[-1] += [match] * int(match[8] or 1)
         elif match[1]:
             inside = blocks.pop()
             blocks[-1] += inside * int(match[1])
@@ -169,11 +195,5 @@ def _decode_rank(order: str, stages: Sequence[int]) -> list[Action]:
             blocks.append([])
     if len(blocks) != 1:
         raise ValueError(f"order {order!r} has an open bracket")
-    for do in blocks[0]:
-        do()
-    return actions
-
-
-def _step(run: Callable[[str, int, str | None], None], kind: str, stage: int,
-          microbatch: str | None) -> Callable[[], None]:
-    return lambda: run(kind, stage, microbatch)
+    return [Pair(part(*match.group(2, 3, 4)), part(*match.group(5, 6, 7))) if match[5]
+            else part(*match.group(2, 3, 4)) for match in blocks[0]]

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from html import escape
 from typing import Any, ClassVar
 
 import ipywidgets
 
-from distlearn.pipeline import Costs, build, definition
+from distlearn.pipeline import NAMES, Costs, definition
 from distlearn.plots import KIND_NAMES
-from distlearn.plots.look import ATTRIBUTES, STYLE
+from distlearn.plots.look import ATTRIBUTES, RECOMPUTATION_STYLE, STYLE
 from distlearn.plots.numbers import number
 from distlearn.widgets.face import Face, face_style, without_style
 from distlearn.widgets.orders import catalogue
-from distlearn.widgets.pipeline_view import FORMULAS, Setting, View, look_at
+from distlearn.widgets.pipeline_view import FORMULAS, SEARCHED, Setting, View, look_at, traits_of
 
+GROUPS = {
+    "one after the other": ("gpipe", "1f1b", "dapple", "bpipe"),
+    "several stages per rank": ("interleaved_1f1b", "breadth_first", "hanayo", "1f1b_v", "gis",
+                                "gis_h"),
+    "split backward": ("zb_h1", "zb_h2", "zb_1p", "zb_2p", "zb_auto", "interleaved_zero_bubble",
+                       "zb_v", "v_half", "v_min", "v_auto"),
+    "two directions": ("chimera", "dualpipe", "dualpipe_v"),
+    "slices, recomputation": ("seq1f1b", "terapipe", "mario"),
+    "without a flush": ("pipedream", "pipedream_2bw", "pipemare", "xpipe", "amdp"),
+}
+"""The list of schedules as the explorer shows it; others than these come at its end."""
 SCHEDULES = ("gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "pipedream")
-"""What the explorer offers by default: orders that its script can draw, for any p and m."""
+"""Schedules of which a page carries all orders."""
+ENDS = {name: (8, 12) for name in NAMES if name not in SCHEDULES} | {"v_auto": (4, 8)}
+"""Last p and m for which a page carries the orders of the other ones."""
 ZOOMS = (1, 2, 4)
 _WIDTH = 760
 _FAR = {"p": 64, "m": 512, "v": 27}  # of pages that a reader would still wait for
@@ -31,6 +44,7 @@ _LABELS = {
     "B": ("B", "backward"),
     "W": ("W", "weight part of B"),
     "comm": ("comm", "transfer"),
+    "limit": ("limit", "room, microbatches"),
 }
 
 
@@ -39,7 +53,11 @@ class PipelineExplorer(Face):
 
     F, B and W are the times of a whole rank's layers for one microbatch; each of its v stages
     takes 1/v of them, so that schedules with different v do the same work. A transfer takes
-    ``comm``, whatever v is.
+    ``comm``, whatever v is. Moving an activation to a partner or to the host takes no time, a
+    recomputation takes F, a merged pair as long as its parts.
+
+    In JupyterLab Python computes everything. A page carries the orders; those of a search are made
+    for equal times there, and the page says so.
 
     Parameters
     ----------
@@ -51,6 +69,8 @@ class PipelineExplorer(Face):
         Times of forward, backward and its halves, as `Costs` reads them: B = I + W.
     comm : float
         Time of a transfer between ranks.
+    limit : float
+        Activations, in whole microbatches, that a rank has room for; 0 for no limit.
     schedules : sequence of str
         The schedules to choose from. Default: all.
     max_p, max_m, max_v : int
@@ -59,10 +79,8 @@ class PipelineExplorer(Face):
     Raises
     ------
     ValueError
-        For a value outside the ranges, naming it, and for a schedule that has more than whole
-        F, B, I and W on one copy of the model: `distlearn.plots.timeline` draws those. What a
-        schedule itself refuses, for example ``m % p`` of the interleaved one, is shown in place of
-        the picture.
+        For a value outside the ranges, naming it. What a schedule itself refuses, for example
+        ``m % p`` of the interleaved one, is shown in place of the picture.
 
     Examples
     --------
@@ -80,15 +98,16 @@ class PipelineExplorer(Face):
 
     def __init__(self, schedule: str = "1f1b", p: int = 4, m: int = 8, v: int = 2, *,
                  F: float = 1.0, B: float | None = None, I: float | None = None,
-                 W: float | None = None, comm: float = 0.0, schedules: Sequence[str] = SCHEDULES,
-                 max_p: int = 8, max_m: int = 32, max_v: int = 4) -> None:
+                 W: float | None = None, comm: float = 0.0, limit: float = 0.0,
+                 schedules: Sequence[str] = NAMES, max_p: int = 8, max_m: int = 32,
+                 max_v: int = 4) -> None:
         names = tuple(schedules)
         for name in (*names, schedule):
             definition(name)  # says which names there are
-            _refuse_what_cannot_be_shown(name)
         if schedule not in names:
             raise ValueError(f"schedule must be one of {', '.join(names)}; got {schedule!r}")
-        self._names = names
+        self._names = tuple(dict.fromkeys(
+            name for group in (*GROUPS.values(), names) for name in group if name in names))
         self._most = {"p": max_p, "m": max_m, "v": max_v}
         for key, end in self._most.items():
             if isinstance(end, bool) or not isinstance(end, int) or not 1 <= end <= _FAR[key]:
@@ -99,12 +118,16 @@ class PipelineExplorer(Face):
                     not 1 <= value <= self._most[key]):
                 raise ValueError(f"the explorer shows {key} from 1 to {self._most[key]} "
                                  f"(max_{key}); got {key}={value!r}")
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not (
+                0 <= limit <= 2 * max_p and limit * 2 % 1 == 0):
+            raise ValueError("limit must be a multiple of 0.5 from 0 (none) to 2 * max_p = "
+                             f"{2 * max_p}; got {limit!r}")
         costs = Costs(F=F, B=B, I=I, W=W, comm=comm)  # type: ignore[arg-type]
         costs_F, costs_B, _, costs_W = Costs(costs.F, costs.B, costs.I, costs.W).uniform()
         self._first = {"p": p, "m": m, "v": v, "F": costs_F, "B": costs_B, "W": costs_W,
                        "comm": costs.one_comm()}
         self._controls: dict[str, Any] = {"schedule": ipywidgets.Dropdown(
-            options=names, value=schedule, description="schedule")}
+            options=self._names, value=schedule, description="schedule")}
         for key in ("p", "m", "v"):
             self._controls[key] = ipywidgets.IntSlider(
                 value=self._first[key], min=1, max=self._most[key], description=_label(key))
@@ -113,6 +136,9 @@ class PipelineExplorer(Face):
             self._controls[key] = ipywidgets.FloatSlider(
                 value=self._first[key], min=least, max=most, step=step, description=_label(key),
                 readout_format=f".{len(number(step, 12).partition('.')[2])}f")
+        self._controls["limit"] = ipywidgets.FloatSlider(
+            value=limit, min=0, max=2 * max_p, step=0.5, description=_label("limit"),
+            readout_format=".1f")
         self._controls["zoom"] = ipywidgets.Dropdown(
             options=[(f"{zoom}x", zoom) for zoom in ZOOMS], value=1, description="zoom")
         for control in self._controls.values():
@@ -135,16 +161,18 @@ class PipelineExplorer(Face):
     def setting(self) -> Setting:
         """What the controls say now; v and W only where the schedule has them."""
         at = {key: control.value for key, control in self._controls.items()}
-        traits = _traits(at["schedule"])
+        traits = traits_of(at["schedule"])
         times = {key: round(float(at[key]), 9) for key in ("F", "B", "W", "comm")}
-        return Setting(at["schedule"], at["p"], at["m"], at["v"] if traits["v"] else 1,
-                       times["F"], times["B"], times["W"] if traits["W"] else None, times["comm"])
+        return Setting(at["schedule"], at["p"], at["m"], at["v"] if traits.v else traits.fixed,
+                       times["F"], times["B"], times["W"] if traits.W else None, times["comm"],
+                       float(at["limit"]))
 
     def _update(self, change: Any = None) -> None:
-        traits = _traits(self._controls["schedule"].value)
-        self._controls["v"].disabled = not traits["v"]
-        self._controls["W"].disabled = not traits["W"]
-        self.view = view = look_at(self.setting, width=_WIDTH * self._controls["zoom"].value)
+        traits = traits_of(self._controls["schedule"].value)
+        self._controls["v"].disabled = not traits.v
+        self._controls["W"].disabled = not traits.W
+        self.view = view = look_at(self.setting, width=_WIDTH * self._controls["zoom"].value,
+                                   search=True)
         if view.message:
             body = f'<div class="dl-message" role="alert">{escape(view.message)}</div>'
         else:
@@ -157,20 +185,20 @@ class PipelineExplorer(Face):
     def static_body(self, ident: str) -> str:
         """Controls, picture and numbers of the setting that the controls show now."""
         view = look_at(self.setting, width=_WIDTH)
-        traits = _traits(self._controls["schedule"].value)
-        parts = ['<div class="dl-controls">', _select(
-            "schedule", "schedule", [(name, name) for name in self._names],
-            self._controls["schedule"].value)]
-        for key in ("p", "m", "v", "F", "B", "W", "comm"):
+        traits = traits_of(self._controls["schedule"].value)
+        parts = ['<div class="dl-controls">', self._select_schedule()]
+        for key in ("p", "m", "v", "F", "B", "W", "comm", "limit"):
             control = self._controls[key]
-            used = traits.get(key, True)
+            used = getattr(traits, key, True)
             value = number(control.value, 12)
+            says = value if used else str(traits.fixed) if key == "v" else "–"
+            says = "none" if key == "limit" and not control.value else says
             name, words = _LABELS[key]
             parts.append(
                 f'<label class="dl-control"><span><b>{name}</b> <small>{words}</small></span>'
                 f'<input type="range" name="{key}" min="{control.min}" max="{control.max}" '
                 f'step="{control.step}" value="{value}" autocomplete="off"'
-                f"{'' if used else ' disabled'}><output>{value if used else '–'}</output></label>")
+                f"{'' if used else ' disabled'}><output>{says}</output></label>")
         parts.append(_select("zoom", "zoom", [(str(zoom), f"{zoom}x") for zoom in ZOOMS], "1"))
         hidden = "" if view.message else " hidden"
         parts.append(
@@ -188,12 +216,24 @@ class PipelineExplorer(Face):
             '<p class="dl-unseen" role="status"></p>')
         return "".join(parts)
 
+    def _select_schedule(self) -> str:
+        value, groups, left = self._controls["schedule"].value, [], list(self._names)
+        for label, members in (*GROUPS.items(), ("more", self._names)):
+            names = [name for name in left if name in members]
+            left = [name for name in left if name not in names]
+            options = "".join(_option(name, name, value) for name in names)
+            groups += [f'<optgroup label="{label}">{options}</optgroup>'] if names else []
+        return ('<label class="dl-control"><span><b>schedule</b></span><select name="schedule" '
+                f'autocomplete="off">{"".join(groups)}</select></label>')
+
     def static_data(self) -> dict[str, Any]:
         """Orders for all settings, and the constants of the drawing."""
         return {
-            "look": {"style": STYLE, "attributes": ATTRIBUTES, "kinds": dict(KIND_NAMES)},
+            "look": {"style": STYLE, "attributes": ATTRIBUTES, "kinds": dict(KIND_NAMES),
+                     "recomputation": RECOMPUTATION_STYLE},
             "formulas": FORMULAS,
-            "traits": {name: _traits(name) for name in self._names},
+            "searched": SEARCHED,
+            "traits": {name: asdict(traits_of(name)) for name in self._names},
             "catalogue": _catalogue(self._names, *self._most.values()),
         }
 
@@ -213,10 +253,13 @@ def _range(value: float) -> tuple[float, float, float]:
 
 
 def _select(name: str, label: str, options: Sequence[tuple[str, str]], value: str) -> str:
-    rows = "".join(f'<option value="{key}"{" selected" if key == value else ""}>{text}</option>'
-                   for key, text in options)
+    rows = "".join(_option(key, text, value) for key, text in options)
     return (f'<label class="dl-control"><span><b>{label}</b></span>'
             f'<select name="{name}" autocomplete="off">{rows}</select></label>')
+
+
+def _option(key: str, text: str, value: str) -> str:
+    return f'<option value="{key}"{" selected" if key == value else ""}>{text}</option>'
 
 
 def _calls(view: View, *, copy: bool) -> str:
@@ -226,25 +269,7 @@ def _calls(view: View, *, copy: bool) -> str:
 
 
 @lru_cache
-def _refuse_what_cannot_be_shown(name: str) -> None:
-    """The page's script knows no pairs, swaps, recomputations, slices or copies of the model."""
-    schedule = build(name, p=4, m=8)  # sizes that every schedule takes
-    more = {action.kind for row in schedule.ranks for action in row} - set("FBIW")
-    reasons = [*sorted(more)] + ["slices"] * (schedule.slices > 1) + (
-        ["copies of the model"] * bool(schedule.copies))
-    if reasons:
-        raise ValueError(f"the explorer cannot show {name}, which has {', '.join(reasons)}; "
-                         "distlearn.plots.timeline draws it")
-
-
-@lru_cache
-def _traits(name: str) -> dict[str, bool]:
-    """Whether the schedule has stages per rank to choose (v), and a backward in two halves (W)."""
-    split = any(action.kind == "I" for row in build(name, p=2, m=2).ranks for action in row)
-    return {"v": "v" in inspect.signature(definition(name)).parameters, "W": split}
-
-
-@lru_cache
 def _catalogue(names: tuple[str, ...], max_p: int, max_m: int, max_v: int) -> dict[str, Any]:
-    vs = {name: range(1, max_v + 1) if _traits(name)["v"] else range(1, 2) for name in names}
-    return catalogue(names, range(1, max_p + 1), range(1, max_m + 1), vs)
+    vs = {name: range(1, max_v + 1) if traits_of(name).v else [traits_of(name).fixed]
+          for name in names}
+    return catalogue(names, range(1, max_p + 1), range(1, max_m + 1), vs, ENDS)

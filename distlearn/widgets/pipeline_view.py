@@ -6,9 +6,11 @@ All texts are made here, for both faces; ``pipeline_view.js`` makes the same one
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
+from inspect import signature
 
-from distlearn.pipeline import Costs, Timeline, bubble_time, build, simulate
+from distlearn.pipeline import Costs, Timeline, bubble_time, build, definition, simulate
 from distlearn.plots import describe, timeline_svg
 from distlearn.plots.numbers import number, percent
 
@@ -17,9 +19,68 @@ FORMULAS = {
     "1f1b": "(p-1)(F+B)",
     "interleaved_1f1b": "(p-1)(F+B)/v",
     "zb_h1": "(p-1)(F+I) - (min(m,p)-1)W",
+    "dapple": "(p-1)(F+B)",
     "pipedream": "(p-1)(F+B)",
+    "pipedream_2bw": "(p-1)(F+B)",
+    "pipemare": "(p-1)(F+B)",
+    "xpipe": "(p-1)(F+B)",
 }
 """The idle time of a rank in the times of whole ranks, as `bubble_time` computes it."""
+
+
+SEARCHED = ("<p>This order comes from a search. Here it was made for F = I = W, free transfers and "
+            "the schedule's own memory limit; in JupyterLab it is searched again for the times and "
+            "the limit that you set.</p>")
+"""What a page says of a schedule whose order depends on the times."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the controls have to know of a schedule.
+
+    Attributes
+    ----------
+    v : bool
+        Whether there are stages per rank to choose; ``fixed`` is their number if not.
+    W : bool
+        Whether it has a backward in two halves.
+    slices, batches : int
+        Parts of a sequence, and batches of m microbatches in one run.
+    partner : bool
+        Whether rank r swaps with rank p-1-r.
+    searched : bool
+        Whether the order depends on the times.
+    limited : bool
+        Whether the search takes a memory limit.
+    """
+
+    v: bool
+    fixed: int
+    W: bool
+    slices: int
+    batches: int
+    partner: bool
+    searched: bool
+    limited: bool
+
+
+@lru_cache
+def traits_of(name: str) -> Traits:
+    """Look at the schedule's definition and at a small one."""
+    parameters = signature(definition(name)).parameters
+    small = build(name, p=4, m=8)  # sizes that every schedule takes
+    choices = 0
+    for v in (1, 2, 4) if "v" in parameters and name != "mario" else ():  # its base has one stage
+        try:
+            build(name, p=4, m=8, v=v)
+        except ValueError:
+            continue
+        choices += 1
+    return Traits(
+        v=choices > 1, fixed=small.v,
+        W=any(part.kind == "I" for row in small.ranks for a in row for part in a.parts),
+        slices=small.slices, batches=small.batches, partner=bool(small.partner),
+        searched="costs" in parameters, limited="mem_limit" in parameters)
 
 
 @dataclass(frozen=True)
@@ -37,6 +98,8 @@ class Setting:
         The part of B that is the weight gradient, for schedules that split the backward.
     comm : float
         Time of one transfer, whatever v is.
+    limit : float
+        Whole microbatches' activations that a rank has room for; 0 for no limit.
     """
 
     schedule: str
@@ -47,13 +110,19 @@ class Setting:
     B: float
     W: float | None
     comm: float
+    limit: float = 0.0
+
+    @property
+    def pieces(self) -> int:
+        """How many actions a rank's work on one microbatch is cut into: v, times slices."""
+        return self.v * traits_of(self.schedule).slices
 
     def costs(self) -> Costs:
         """The times of one stage."""
-        F, B = self.F / self.v, self.B / self.v
+        F, B = self.F / self.pieces, self.B / self.pieces
         if self.W is None:
             return Costs(F=F, B=B, comm=self.comm)
-        return Costs(F=F, B=B, W=self.W / self.v, comm=self.comm)
+        return Costs(F=F, B=B, W=self.W / self.pieces, comm=self.comm)
 
 
 @dataclass(frozen=True)
@@ -69,27 +138,43 @@ class View:
     status: str = ""
 
 
-def look_at(setting: Setting, *, width: int = 760, tooltips: bool = True) -> View:
-    """Build, simulate and describe; what is refused comes back as the view's message."""
-    s = setting
+def look_at(setting: Setting, *, width: int = 760, tooltips: bool = True,
+            search: bool = False) -> View:
+    """Build, simulate and describe; what is refused comes back as the view's message.
+
+    With ``search``, orders that depend on times and memory limit are made for those of the
+    setting; without, for the defaults, as on a page.
+    """
+    s, traits = setting, traits_of(setting.schedule)
+    options: dict[str, object] = {}
     try:
-        schedule = build(s.schedule, p=s.p, m=s.m, v=s.v)
+        if search and traits.searched:
+            options["costs"] = s.costs()
+        if search and traits.limited and s.limit:
+            limit = s.limit * (s.v if s.schedule == "v_auto" else 1)
+            options["mem_limit"] = limit if s.schedule.startswith("zb") else int(limit)
+        schedule = build(s.schedule, p=s.p, m=s.m, v=s.v, **options)
         timeline = simulate(schedule, s.costs())
     except ValueError as error:
         return View(message=str(error), status=str(error))
     return View(
         picture=timeline_svg(timeline, width=width, tooltips=tooltips),
-        numbers=_numbers(timeline) + _comparison(setting, timeline),
+        numbers=_numbers(timeline, s.limit) + _comparison(setting, timeline)
+        + (SEARCHED if traits.searched and not search else ""),
         orders=_orders(timeline),
-        call=_call(setting),
+        call=_call(setting, options),
         command=_command(setting),
         status=describe(timeline),
     )
 
 
-def _numbers(timeline: Timeline) -> str:
-    v = timeline.schedule.v
+def _numbers(timeline: Timeline, limit: float) -> str:
+    v = timeline.schedule.v * timeline.schedule.slices
     peaks = [number(peak / v) for peak in timeline.peak_activations]
+    over = [str(rank) for rank, peak in enumerate(timeline.peak_activations) if peak / v > limit]
+    verdict = "" if not limit else (
+        f"; over the limit of {number(limit)} on rank {', '.join(over)}" if over
+        else f"; within the limit of {number(limit)}")
     in_span = percent(timeline.span_bubble_over_ideal)
     return "<dl>" + "".join(
         f'<div><dt>{name}</dt><dd class="dl-value">{value}</dd><dd>{more}</dd></div>'
@@ -101,7 +186,7 @@ def _numbers(timeline: Timeline) -> str:
             ("bubble / ideal", percent(timeline.bubble_over_ideal),
              f"idle over work, as in Megatron-LM; {in_span} within that span"),
             ("peak activations", number(max(timeline.peak_activations) / v),
-             f"whole microbatches; from rank 0 on: {', '.join(peaks)}"),
+             f"whole microbatches; from rank 0 on: {', '.join(peaks)}{verdict}"),
         )
     ) + "</dl>"
 
@@ -129,28 +214,32 @@ def _comparison(setting: Setting, timeline: Timeline) -> str:
 def _orders(timeline: Timeline) -> str:
     return "".join(
         f"<p><b>rank {rank}</b> " + ", ".join(
-            f"{event.action} ({number(event.start)} to {number(event.end)})"
+            f"{escape(str(event.action))} ({number(event.start)} to {number(event.end)})"
             for event in timeline.rank_events(rank)) + "</p>"
         for rank in range(timeline.schedule.p)
     )
 
 
-def _call(s: Setting) -> str:
+def _call(s: Setting, options: dict[str, object]) -> str:
     sizes = f"p={s.p}, m={s.m}" + (f", v={s.v}" if s.v > 1 else "")
-    share = f"/{s.v}" if s.v > 1 else ""
+    share = f"/{s.pieces}" if s.pieces > 1 else ""
     times = [f"{name}={number(value, 12)}{share}"
              for name, value in (("F", s.F), ("B", s.B), ("W", s.W)) if value is not None]
     if s.comm:
         times.append(f"comm={number(s.comm, 12)}")
-    return escape(f'simulate(build("{s.schedule}", {sizes}), Costs({", ".join(times)}))',
-                  quote=False)
+    costs = f"Costs({', '.join(times)})"
+    if "mem_limit" in options:
+        sizes += f", mem_limit={number(float(str(options['mem_limit'])), 12)}"
+    if "costs" in options:
+        sizes, costs = f"{sizes}, costs=(c := {costs})", "c"
+    return escape(f'simulate(build("{s.schedule}", {sizes}), {costs})', quote=False)
 
 
 def _command(s: Setting) -> str:
     words = [f"distlearn schedule {s.schedule} -p {s.p} -m {s.m}"]
     if s.v > 1:
         words.append(f"-v {s.v}")
-    words += [f"-{name} {number(value / s.v, 12)}"
+    words += [f"-{name} {number(value / s.pieces, 12)}"
               for name, value in (("F", s.F), ("B", s.B), ("W", s.W)) if value is not None]
     if s.comm:
         words.append(f"--comm {number(s.comm, 12)}")

@@ -56,7 +56,7 @@ def test_keyboard(page: Any) -> None:
     face, other = page.locator(".dl-face").all()
     assert_shows(face, simulate(build("1f1b", 4, 8)))
     page.keyboard.press("Tab")
-    page.keyboard.type("g")  # the first control is the list of schedules
+    page.keyboard.type("gp")  # the first control is the list of schedules
     assert_shows(face, simulate(build("gpipe", 4, 8)))
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")

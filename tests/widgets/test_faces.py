@@ -77,7 +77,7 @@ def test_two_explorers_on_one_page() -> None:
 def test_page_is_the_same_each_time() -> None:
     texts = [re.sub(r"dl-\d+", "dl-N", PipelineExplorer().static_html()) for _ in range(2)]
     assert texts[0] == texts[1]
-    assert len(texts[0]) < 300_000
+    assert len(texts[0]) < 900_000
 
 
 def test_scripts_leave_no_globals_and_end_where_they_should() -> None:
@@ -94,7 +94,7 @@ def test_scripts_leave_no_globals_and_end_where_they_should() -> None:
 def test_every_control_has_a_name() -> None:
     text = PipelineExplorer().static_html()
     labels = re.findall(r'<label class="dl-control"><span><b>(\w+)</b>.*?</label>', text)
-    assert labels == ["schedule", "p", "m", "v", "F", "B", "W", "comm", "zoom"]
+    assert labels == ["schedule", "p", "m", "v", "F", "B", "W", "comm", "limit", "zoom"]
     assert text.count("<input") + text.count("<select") == len(labels)
 
 
@@ -189,9 +189,7 @@ def test_first_setting_is_taken_as_given() -> None:
     ({"F": [1, 2]}, "equal stages"),
     ({"schedule": "1f2b"}, "did you mean '1f1b'"),
     ({"schedule": "gpipe", "schedules": ["1f1b"]}, "one of 1f1b; got 'gpipe'"),
-    ({"schedules": ["1f1b", "bpipe"]}, "cannot show bpipe, which has E, L;"),
-    ({"schedules": ["1f1b", "dualpipe"]}, "cannot show dualpipe, which has F&B, copies"),
-    ({"schedule": "seq1f1b"}, "cannot show seq1f1b, which has slices;"),
+    ({"limit": 0.3}, "limit must be a multiple of 0.5"),
 ])
 def test_first_setting_out_of_range_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from py_mini_racer import MiniRacer
 
-from distlearn.pipeline import Action, Timeline, build, simulate
+from distlearn.pipeline import NAMES, Action, Timeline, build, simulate
 from distlearn.plots import timeline_svg
 from distlearn.plots.numbers import fixed, number, percent, ticks
 from distlearn.widgets import PipelineExplorer
 from distlearn.widgets.face import asset
 from distlearn.widgets.orders import decode
-from distlearn.widgets.pipeline_explorer import SCHEDULES
-from distlearn.widgets.pipeline_view import Setting, look_at
+from distlearn.widgets.pipeline_explorer import ENDS, SCHEDULES
+from distlearn.widgets.pipeline_view import Setting, look_at, traits_of
 
 TIMES = [0.0, 0.1, 0.25, 0.3, 0.7, 1.0, 1.1, 1.5, 2.0, 2.3, 3.0, 4.0]
 SETTINGS = 600
@@ -49,17 +49,20 @@ def random_settings() -> list[Setting]:
     chance = random.Random(20)
     settings = []
     for _ in range(SETTINGS):
-        name = chance.choice([*SCHEDULES, "interleaved_1f1b", "zb_h1"])
+        name = chance.choice([*SCHEDULES, "interleaved_1f1b", "zb_h1", *NAMES])
         p = chance.choice([chance.randint(1, 4), chance.randint(1, 8)])
         m = chance.choice([chance.randint(1, 8), chance.randint(1, 32)])
+        if name in ENDS:
+            p, m = min(p, ENDS[name][0]), min(m, ENDS[name][1])
         if name == "interleaved_1f1b" and chance.random() < 0.8:
             m = max(m // p, 1) * p
         settings.append(Setting(
             name, p, m,
-            v=chance.randint(1, 4) if name == "interleaved_1f1b" else 1,
+            v=chance.randint(1, 4) if traits_of(name).v else traits_of(name).fixed,
             F=chance.choice(TIMES), B=chance.choice(TIMES),
-            W=chance.choice(TIMES[:8]) if name == "zb_h1" else None,
+            W=chance.choice(TIMES[:8]) if traits_of(name).W else None,
             comm=chance.choice([0.0, 0.0, *TIMES[:7]]),
+            limit=chance.choice([0.0, 0.0, 1.5, 3.0]),
         ))
     return settings
 
@@ -79,6 +82,8 @@ def test_views_and_timelines_are_equal(page: Page) -> None:
             t.curves = t.rows.map(function (row, rank) {{ return memoryCurve(t, rank); }});
             delete t.rows;
             delete t.schedule;
+            delete t.redone;
+            t.events.forEach(function (e) {{ delete e.parts; }});
             return [view, t];
         }})({json.dumps(asdict(setting))})""")
         if view["message"]:
@@ -89,13 +94,13 @@ def test_views_and_timelines_are_equal(page: Page) -> None:
         assert twin[0] == view, setting
         schedule = build(setting.schedule, setting.p, setting.m, setting.v)
         assert_same(simulate(schedule, setting.costs()), twin[1])
-    assert shown >= 500
+    assert shown >= 400
     assert refused >= 20
 
 
 def assert_same(timeline: Timeline, twin: dict[str, Any]) -> None:
     assert [[e.rank, str(e.action), e.start, e.end] for e in timeline.events] == [
-        [e["rank"], f"{e['kind']}{e['stage']}.{e['microbatch']}", e["start"], e["end"]]
+        [e["rank"], e['name'], e["start"], e["end"]]
         for e in twin["events"]
     ]
     assert twin["makespan"] == timeline.makespan
@@ -120,7 +125,8 @@ def assert_same(timeline: Timeline, twin: dict[str, Any]) -> None:
 def test_odd_orders_are_read_alike(page: Page) -> None:
     orders = ["F3B.2B.1B.0", "((FFa)2F)2Fa3B.4Ba.1Ba", "F.3F.0W2(I)1(IFb)2"]
     for order in orders:
-        actions = page.call(f"decodeOrder({json.dumps(order)}, [1, 4, 6])")
+        actions = page.call(f"decodeOrder({json.dumps(order)}, [1, 4, 6]).map(function (a) {{ "
+                            "delete a.parts; return a; })")
         placement = [1, 0, 1, 1, 0, 1, 0]  # rank 0 holds stages 1, 4, 6
         assert [Action(a["kind"], a["stage"], a["microbatch"]) for a in actions] == decode(
             [order, ""], placement)[0]
@@ -130,7 +136,7 @@ def test_a_stuck_order_is_refused(page: Page) -> None:
     stuck = {"name": "mine", "p": 1, "m": 1, "v": 1, "placement": [0]}
     message = page.call(f"""(function (schedule) {{
         schedule.ranks = [decodeOrder("BF", [0])];
-        try {{ simulate(schedule, {{F: 1, B: 1, I: 1, W: 1, comm: 0}}); }}
+        try {{ simulate(schedule, {{F: 1, B: 1, I: 1, W: 1, R: 1, comm: 0}}); }}
         catch (error) {{ return error.message; }}
     }})({json.dumps(stuck)})""")
     assert message == "deadlock on rank 0"

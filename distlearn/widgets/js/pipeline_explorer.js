@@ -16,9 +16,10 @@ function mountPipelineExplorer(root, data) {
     controls.forEach(function (control) {
       control.disabled = traits[control.name] === false;
       var output = control.parentNode.querySelector("output");
-      if (output) { output.textContent = control.disabled ? "–" : number(Number(control.value), 12); }
+      if (output) { output.textContent = control.disabled ? (control.name === "v" ? String(traits.fixed) : "–") :
+        control.name === "limit" && control.value === "0" ? "none" : number(Number(control.value), 12); }
     });
-    if (!traits.v) { s.v = 1; }
+    if (!traits.v) { s.v = traits.fixed; }
     if (!traits.W) { s.W = null; }
     return s;
   }
@@ -78,9 +79,11 @@ function mountPipelineExplorer(root, data) {
     cursor.setAttribute("y", frame.y(event.rank));
     cursor.setAttribute("width", (event.end - event.start) * frame.scale);
     cursor.setAttribute("height", frame.row);
-    pointed.textContent = event.kind + event.stage + "." + event.microbatch + ": " +
-      data.look.kinds[event.kind] + ", stage " + event.stage + ", microbatch " + event.microbatch +
-      "; rank " + event.rank + ", from " + number(event.start) + " to " + number(event.end);
+    pointed.textContent = event.name + ": " + event.parts.map(function (part) {
+      return data.look.kinds[part.kind] + ", stage " + part.stage + ", microbatch " +
+        part.microbatch + (part.slice === null ? "" : ", slice " + part.slice);
+    }).join("; with ") + "; rank " + event.rank + ", from " + number(event.start) + " to " +
+      number(event.end);
   }
 
   // The last event of a rank that has started at a time; null before the first.

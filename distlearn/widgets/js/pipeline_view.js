@@ -5,7 +5,11 @@
 var bubbleTime = {
   "gpipe": function (s, c) { return (s.p - 1) * (c.F + c.B); },
   "1f1b": function (s, c) { return (s.p - 1) * (c.F + c.B); },
+  "dapple": function (s, c) { return (s.p - 1) * (c.F + c.B); },
   "pipedream": function (s, c) { return (s.p - 1) * (c.F + c.B); },
+  "pipedream_2bw": function (s, c) { return (s.p - 1) * (c.F + c.B); },
+  "pipemare": function (s, c) { return (s.p - 1) * (c.F + c.B); },
+  "xpipe": function (s, c) { return (s.p - 1) * (c.F + c.B); },
   "interleaved_1f1b": function (s, c) { return (s.p - 1) * (c.F + c.B); },
   "zb_h1": function (s, c) {
     if (c.W > Math.min(c.F, c.I)) {
@@ -19,29 +23,36 @@ var bubbleTime = {
 function scheduleOf(data, s) {
   var found = data.catalogue.orders[s.schedule][s.v][s.p][s.m];
   if (typeof found === "number") { throw new Error(data.catalogue.errors[found]); }
-  var placement = data.catalogue.placements[s.schedule][s.v][s.p];
-  var stages = stagesOfRanks(placement, s.p);
+  var placement = data.catalogue.placements[s.schedule][s.v][s.p], traits = data.traits[s.schedule];
+  var copies = data.catalogue.copies[s.schedule];
+  copies = copies ? copies[s.v][s.p] : null;
+  var stages = stagesOfRanks(copies || [placement], s.p);
   return {
-    name: s.schedule, p: s.p, m: s.m, v: s.v, placement: placement,
-    ranks: found.map(function (index, rank) {
-      return decodeOrder(data.catalogue.strings[index], stages[rank]);
+    name: s.schedule, p: s.p, m: s.m * traits.batches, v: s.v, placement: placement,
+    slices: traits.slices, partner: traits.partner, copies: copies,
+    direction: copies && data.catalogue.strings[found[s.p]].split("").map(Number),
+    ranks: found.slice(0, s.p).map(function (index, rank) {
+      return decodeOrder(data.catalogue.strings[index], stages[rank], traits.slices);
     })
   };
 }
 
 // The times of one stage. W is null for schedules that do not split the backward.
-function costsOf(s) {
-  var F = s.F / s.v, B = s.B / s.v;
-  if (s.W === null) { return { F: F, B: B, I: B / 2, W: B / 2, comm: s.comm }; }
-  var W = s.W / s.v;
-  if (B - W < 0) {
-    throw new Error("I = B - W must be >= 0; got B=" + pythonFloat(B) + " W=" + pythonFloat(W));
+function costsOf(s, slices) {
+  var pieces = s.v * slices, F = s.F / pieces, B = s.B / pieces, W = B / 2, I = B / 2;
+  if (s.W !== null) {
+    W = s.W / pieces;
+    I = B - W;
+    if (I < 0) {
+      throw new Error("I = B - W must be >= 0; got B=" + pythonFloat(B) + " W=" + pythonFloat(W));
+    }
   }
-  return { F: F, B: B, I: B - W, W: W, comm: s.comm };
+  return { F: F, B: B, I: I, W: W, R: F, E: 0, L: 0, O: 0, P: 0, comm: s.comm };
 }
 
 function timelineOf(data, setting) {
-  return simulate(scheduleOf(data, setting), costsOf(setting));
+  return simulate(scheduleOf(data, setting),
+    costsOf(setting, data.traits[setting.schedule].slices));
 }
 
 function lookAt(data, setting, options) {
@@ -55,16 +66,24 @@ function lookAt(data, setting, options) {
     message: "",
     timeline: timeline,
     picture: timelineSvg(timeline, data.look, options),
-    numbers: numbersOf(timeline) + comparison(data, setting, timeline),
-    call: callOf(setting),
-    command: commandOf(setting),
+    numbers: numbersOf(timeline, setting.limit) + comparison(data, setting, timeline) +
+      (data.traits[setting.schedule].searched ? data.searched : ""),
+    call: callOf(setting, data.traits[setting.schedule].slices),
+    command: commandOf(setting, data.traits[setting.schedule].slices),
     status: describe(timeline)
   };
 }
 
-function numbersOf(t) {
-  var v = t.schedule.v;
+function numbersOf(t, limit) {
+  var v = piecesPerMicrobatch(t);
   var peaks = t.peakActivations.map(function (peak) { return number(peak / v); });
+  var verdict = "";
+  if (limit) {
+    var over = t.peakActivations.map(function (_, rank) { return rank; })
+      .filter(function (rank) { return t.peakActivations[rank] / v > limit; });
+    verdict = over.length ? "; over the limit of " + number(limit) + " on rank " + over.join(", ")
+      : "; within the limit of " + number(limit);
+  }
   return "<dl>" + [
     ["makespan", number(t.makespan, 6), "ideal " + number(t.ideal, 6) + ": the mean work of a rank"],
     ["bubble / makespan", percent(t.bubbleFraction),
@@ -72,7 +91,7 @@ function numbersOf(t) {
     ["bubble / ideal", percent(t.bubbleOverIdeal),
       "idle over work, as in Megatron-LM; " + percent(t.spanBubbleOverIdeal) + " within that span"],
     ["peak activations", number(Math.max.apply(null, t.peakActivations) / v),
-      "whole microbatches; from rank 0 on: " + peaks.join(", ")]
+      "whole microbatches; from rank 0 on: " + peaks.join(", ") + verdict]
   ].map(function (row) {
     return "<div><dt>" + row[0] + '</dt><dd class="dl-value">' + row[1] + "</dd><dd>" + row[2] +
       "</dd></div>";
@@ -102,14 +121,14 @@ function escapeQuotes(text) {
 function ordersOf(timeline) {
   return timeline.rows.map(function (row, rank) {
     return "<p><b>rank " + rank + "</b> " + row.map(function (e) {
-      return e.kind + e.stage + "." + e.microbatch + " (" + number(e.start) + " to " + number(e.end) +
+      return escapeText(e.name) + " (" + number(e.start) + " to " + number(e.end) +
         ")";
     }).join(", ") + "</p>";
   }).join("");
 }
 
-function callOf(s) {
-  var share = s.v > 1 ? "/" + s.v : "";
+function callOf(s, slices) {
+  var pieces = s.v * slices, share = pieces > 1 ? "/" + pieces : "";
   var times = ["F", "B", "W"].filter(function (name) { return s[name] !== null; })
     .map(function (name) { return name + "=" + number(s[name], 12) + share; });
   if (s.comm) { times.push("comm=" + number(s.comm, 12)); }
@@ -117,11 +136,11 @@ function callOf(s) {
     (s.v > 1 ? ", v=" + s.v : "") + "), Costs(" + times.join(", ") + "))";
 }
 
-function commandOf(s) {
+function commandOf(s, slices) {
   var words = ["distlearn schedule " + s.schedule + " -p " + s.p + " -m " + s.m];
   if (s.v > 1) { words.push("-v " + s.v); }
   ["F", "B", "W"].forEach(function (name) {
-    if (s[name] !== null) { words.push("-" + name + " " + number(s[name] / s.v, 12)); }
+    if (s[name] !== null) { words.push("-" + name + " " + number(s[name] / (s.v * slices), 12)); }
   });
   if (s.comm) { words.push("--comm " + number(s.comm, 12)); }
   return words.join(" ");
