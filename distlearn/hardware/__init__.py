@@ -7,29 +7,44 @@ from distlearn.hardware.collectives import (
     collective_messages,
     collective_time,
 )
+from distlearn.hardware.compute_capability import SMLimits, sm_limits
 from distlearn.hardware.devices import DeviceSpec, Rate, device, devices
 from distlearn.hardware.dtypes import dtype_name, itemsize
 from distlearn.hardware.link import Link, Network, TwoLevelNetwork
+from distlearn.hardware.occupancy import (
+    BestBlock,
+    Occupancy,
+    best_block,
+    dynamic_shared_room,
+    occupancy,
+)
 from distlearn.hardware.roofline import Roofline, roofline
 from distlearn.hardware.work import Work, adam_step, gemm, layer_norm
 
 __all__ = [
+    "BestBlock",
     "DeviceSpec",
     "Link",
     "Network",
+    "Occupancy",
     "Rate",
     "Roofline",
+    "SMLimits",
     "TwoLevelNetwork",
     "Work",
     "adam_step",
+    "best_block",
     "collective_bytes",
     "collective_messages",
     "collective_time",
     "device",
     "devices",
     "dtype_name",
+    "dynamic_shared_room",
     "gemm",
     "itemsize",
     "layer_norm",
+    "occupancy",
     "roofline",
+    "sm_limits",
 ]
