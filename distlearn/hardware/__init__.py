@@ -11,6 +11,12 @@ from distlearn.hardware.compute_capability import SMLimits, sm_limits
 from distlearn.hardware.devices import DeviceSpec, Rate, device, devices
 from distlearn.hardware.dtypes import dtype_name, itemsize
 from distlearn.hardware.link import Link, Network, TwoLevelNetwork
+from distlearn.hardware.memory_system import (
+    GlobalAccess,
+    SharedAccess,
+    global_access,
+    shared_access,
+)
 from distlearn.hardware.occupancy import (
     BestBlock,
     Occupancy,
@@ -24,12 +30,14 @@ from distlearn.hardware.work import Work, adam_step, gemm, layer_norm
 __all__ = [
     "BestBlock",
     "DeviceSpec",
+    "GlobalAccess",
     "Link",
     "Network",
     "Occupancy",
     "Rate",
     "Roofline",
     "SMLimits",
+    "SharedAccess",
     "TwoLevelNetwork",
     "Work",
     "adam_step",
@@ -42,9 +50,11 @@ __all__ = [
     "dtype_name",
     "dynamic_shared_room",
     "gemm",
+    "global_access",
     "itemsize",
     "layer_norm",
     "occupancy",
     "roofline",
+    "shared_access",
     "sm_limits",
 ]
