@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from distlearn.hardware.ai_core import AICore, ai_core
+from distlearn.hardware.cluster import Cluster
 from distlearn.hardware.collectives import (
     collective_bytes,
     collective_messages,
@@ -11,6 +13,7 @@ from distlearn.hardware.compute_capability import SMLimits, sm_limits
 from distlearn.hardware.devices import DeviceSpec, Rate, device, devices
 from distlearn.hardware.dtypes import dtype_name, itemsize
 from distlearn.hardware.link import Link, Network, TwoLevelNetwork
+from distlearn.hardware.memory_hierarchy import MemoryLevel, memory_hierarchy
 from distlearn.hardware.memory_system import (
     GlobalAccess,
     SharedAccess,
@@ -28,10 +31,13 @@ from distlearn.hardware.roofline import Roofline, roofline
 from distlearn.hardware.work import Work, adam_step, gemm, layer_norm
 
 __all__ = [
+    "AICore",
     "BestBlock",
+    "Cluster",
     "DeviceSpec",
     "GlobalAccess",
     "Link",
+    "MemoryLevel",
     "Network",
     "Occupancy",
     "Rate",
@@ -41,6 +47,7 @@ __all__ = [
     "TwoLevelNetwork",
     "Work",
     "adam_step",
+    "ai_core",
     "best_block",
     "collective_bytes",
     "collective_messages",
@@ -53,6 +60,7 @@ __all__ = [
     "global_access",
     "itemsize",
     "layer_norm",
+    "memory_hierarchy",
     "occupancy",
     "roofline",
     "shared_access",

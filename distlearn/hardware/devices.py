@@ -69,6 +69,8 @@ class DeviceSpec:
     memory_bytes_per_s : float
         Bandwidth of the device memory.
     link_type : str
+    link_count : int or None
+        Links to other devices, where the vendor says.
     link_bytes_per_s : float
         To the other devices of the node (scale-up), one direction, all links together; 0 if there
         are none, ``link_type`` then is ``"none"``.
@@ -101,6 +103,7 @@ class DeviceSpec:
     memory_type: str
     memory_bytes_per_s: float
     link_type: str
+    link_count: int | None
     link_bytes_per_s: float
     host_type: str
     host_bytes_per_s: float
@@ -211,6 +214,7 @@ _FIGURES: dict[str, tuple[str, int | None]] = {
     "memory_type": ("memory_type", None),
     "memory_gb_per_s": ("memory_bytes_per_s", 10**9),
     "link_type": ("link_type", None),
+    "link_count": ("link_count", 1),
     "link_gb_per_s": ("link_bytes_per_s", 10**9),
     "host_type": ("host_type", None),
     "host_gb_per_s": ("host_bytes_per_s", 10**9),
@@ -218,7 +222,8 @@ _FIGURES: dict[str, tuple[str, int | None]] = {
 
 
 def _read(entry: dict[str, Any], documents: dict[str, str]) -> DeviceSpec:
-    values: dict[str, Any] = {"compute_capability": None, "l2_bytes_per_clock": None}
+    values: dict[str, Any] = {"compute_capability": None, "l2_bytes_per_clock": None,
+                              "link_count": None}
     sources: dict[str, str] = {}
     doubts: dict[str, str] = {}
     for key, figure in entry.items():

@@ -42,6 +42,7 @@ def test_memory_bandwidth_is_bus_width_times_transfer_rate(name, bits, transfers
     ("Ascend-910B2", 7, 28e9), ("Ascend-910B3", 7, 28e9), ("Ascend-910C", 14, 28e9)])
 def test_link_bandwidth_is_links_times_one_link(name, links, each):
     assert device(name).link_bytes_per_s == links * each
+    assert device(name).link_count == links
 
 
 @pytest.mark.parametrize(("name", "lanes", "transfers_per_s"), [
@@ -104,8 +105,8 @@ def test_every_figure_has_a_source():
         figures |= {f"{rate.unit} {rate.dtype}" for rate in spec.rates}
         if spec.compute_capability is not None:
             figures.add("compute_capability")
-        if spec.l2_bytes_per_clock is not None:
-            figures.add("l2_bytes_per_clock")
+        figures |= {name for name in ("l2_bytes_per_clock", "link_count")
+                    if getattr(spec, name) is not None}
         assert set(spec.sources) == figures
         assert all(len(source) > 15 for source in spec.sources.values())
         assert set(spec.doubts) <= figures
