@@ -12,7 +12,7 @@ from distlearn.kernels.kernel import Dim, Kernel, kernel
 from distlearn.kernels.memory import bind
 
 MAX_THREADS = 1024
-Executor = Literal["oracle"]
+Executor = Literal["simt", "oracle"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class LaunchReport:
 
 
 def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
-           executor: Executor = "oracle") -> LaunchReport:
+           executor: Executor = "simt") -> LaunchReport:
     """Run ``function`` with ``grid`` blocks of ``block`` threads; arrays change in place.
 
     Parameters
@@ -58,15 +58,15 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
     grid, block : int or tuple of 1 to 3 int
         (x, y, z), x fastest.
     arguments : numpy arrays and numbers
-    executor : {"oracle"}
-        One thread after another, slowly.
+    executor : {"simt", "oracle"}
+        "simt" runs all threads at once on numpy; "oracle" one thread after another, slowly.
 
     Raises
     ------
     KernelError
         ``kind`` says which rule the kernel breaks, ``line`` where; arrays are then undefined.
     """
-    from distlearn.kernels import oracle
+    from distlearn.kernels import oracle, simt
 
     function = kernel(function)
     blocks, threads = dim3(grid, "grid"), dim3(block, "block")
@@ -78,8 +78,10 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
     bound = bind(function.parameters, arguments, function.name)
     if executor == "oracle":
         tally = oracle.run(function, blocks, threads, bound)
+    elif executor == "simt":
+        tally = simt.run(function, blocks, threads, bound)
     else:
-        raise KernelError("bad_launch", f"executor is {executor!r}; it is 'oracle'")
+        raise KernelError("bad_launch", f"executor is {executor!r}; it is 'simt' or 'oracle'")
     return LaunchReport(function.name, blocks, threads, tally.freeze(), function.source,
                         function.first_line)
 
