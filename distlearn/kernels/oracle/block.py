@@ -48,7 +48,7 @@ class Block:
             if waiting and (len(set(keys)) > 1 or len(waiting) < len(self.threads)):
                 line = min(waiting.values(), key=lambda m: m.key).line
                 here = sum(key == end for key in keys)
-                errors.append((end, 0, KernelError(
+                errors.append((end, -2, KernelError(
                     "barrier_divergence", f"{here} of {len(self.threads)} threads of block "
                     f"{self.number} reach this barrier", line=line, block=self.number)))
             errors += self._interval_errors(end)
