@@ -7,4 +7,4 @@ seconds of this process, because wall time depends on what else the machine does
 
 from __future__ import annotations
 
-TOPICS = ("pipeline", "nn", "comm")
+TOPICS = ("pipeline", "nn", "comm", "kernels")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from distlearn.hardware.cluster import Cluster
+from distlearn.hardware.collective_mesh import MESH_OPS, mesh_steps
 from distlearn.hardware.collective_steps import steps
 from distlearn.hardware.collective_traffic import TRAFFIC, Case
 from distlearn.hardware.link import Link, Network
@@ -89,6 +91,8 @@ def collective_time(op: str, nbytes: float, group: int, cluster: Link | Network,
         As in `collective_bytes`; ``nbytes`` a number. In all_to_all, what each rank has.
     cluster : Link, or a cluster with ``intra``, ``inter`` and ``devices_per_node``
         One link for all, or one within and one between nodes; ranks fill one node after the other.
+        In a `Cluster` whose nodes are meshes, ``"auto"`` is ``"mesh"``: each rank exchanges its
+        parts with all others of its node at once, over a link each.
 
     Raises
     ------
@@ -101,6 +105,15 @@ def collective_time(op: str, nbytes: float, group: int, cluster: Link | Network,
     >>> collective_time("all_reduce", 8_000_000, 8, link, algorithm="ring")   # 14 α + 14 MB β
     0.014014
     """
+    if isinstance(cluster, Cluster) and group > cluster.size:
+        raise ValueError(f"group = {group} is more than the {cluster.size} devices of the cluster")
+    mesh = cluster if isinstance(cluster, Cluster) and cluster.mesh else None
+    if algorithm == "mesh" and mesh is None:
+        raise ValueError("algorithm = 'mesh' needs a Cluster whose nodes are meshes")
+    if mesh is not None and algorithm in ("mesh", "auto") and op in MESH_OPS:
+        _known(op, "auto", group, nbytes)
+        return sum((mesh.inter if crosses else mesh.intra).time(size) for size, crosses
+                   in mesh_steps(op, group, nbytes, min(mesh.devices_per_node, group)))
     algorithm = _known(op, algorithm, group, nbytes)
     near = cluster if isinstance(cluster, Link) else cluster.intra
     far = near if isinstance(cluster, Link) else cluster.inter

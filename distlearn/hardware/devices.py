@@ -11,7 +11,9 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
+from distlearn.hardware.compute_capability import SMLimits, sm_limits
 from distlearn.hardware.dtypes import dtype_name
+from distlearn.hardware.occupancy import Occupancy, occupancy
 
 Unit = Literal["vector", "matrix"]
 
@@ -32,7 +34,7 @@ class Rate:
         Boost clock of this unit in this format.
     peak_flops : float
         FLOP/s of the whole device as published, dense. It equals ``cores * flop_per_clock *
-        clock_hz`` but for the rounding of the document.
+        clock_hz`` but for the rounding of the document, and what ``doubts`` of the device says.
     """
 
     unit: Unit
@@ -59,14 +61,19 @@ class DeviceSpec:
         FLOP/s per unit and number format.
     l2_bytes : int
         Level-2 cache.
+    l2_bytes_per_clock : int or None
+        What all cores together read from it per clock, where the vendor says.
     memory_bytes : int
         Device memory.
     memory_type : str
     memory_bytes_per_s : float
         Bandwidth of the device memory.
     link_type : str
+    link_count : int or None
+        Links to other devices, where the vendor says.
     link_bytes_per_s : float
-        To the other devices of the node (scale-up), one direction, all links together.
+        To the other devices of the node (scale-up), one direction, all links together; 0 if there
+        are none, ``link_type`` then is ``"none"``.
     host_type : str
     host_bytes_per_s : float
         To the host, one direction.
@@ -91,15 +98,43 @@ class DeviceSpec:
     cores: int
     rates: tuple[Rate, ...] = field(repr=False)
     l2_bytes: int
+    l2_bytes_per_clock: int | None
     memory_bytes: int
     memory_type: str
     memory_bytes_per_s: float
     link_type: str
+    link_count: int | None
     link_bytes_per_s: float
     host_type: str
     host_bytes_per_s: float
     sources: Mapping[str, str] = field(repr=False, compare=False)
     doubts: Mapping[str, str] = field(repr=False, compare=False)
+
+    @property
+    def clock_hz(self) -> float:
+        """Boost clock of the cores; their matrix units may run at one of their own (``rates``)."""
+        return self.rate("float32", "vector").clock_hz
+
+    @property
+    def sm(self) -> SMLimits:
+        """What one SM holds: registers, shared memory, warps, blocks.
+
+        Raises
+        ------
+        ValueError
+            If the device has no SMs.
+        """
+        if self.compute_capability is None:
+            raise ValueError(f"{self.name} has no SMs; its cores are of another kind: {self.core}")
+        return sm_limits(self.compute_capability)
+
+    def occupancy(self, *, threads_per_block: int, registers_per_thread: int,
+                  shared_bytes_per_block: int = 0) -> Occupancy:
+        """Blocks and warps of a kernel that one SM holds, as `distlearn.hardware.occupancy`."""
+        return occupancy(compute_capability=self.sm.compute_capability,
+                         threads_per_block=threads_per_block,
+                         registers_per_thread=registers_per_thread,
+                         shared_bytes_per_block=shared_bytes_per_block)
 
     def rate(self, dtype: object, unit: Unit | None = None) -> Rate:
         """The rate of a number format on one kind of unit, or on the fastest that has it.
@@ -143,10 +178,10 @@ def device(name: str) -> DeviceSpec:
     --------
     >>> device("A100-SXM4-80GB").cores
     108
-    >>> device("A100-SXM-80GB")
+    >>> device("910B2")
     Traceback (most recent call last):
-    distlearn.hardware.devices.UnknownDeviceError: no device is called 'A100-SXM-80GB'; \
-did you mean 'A100-SXM4-80GB' or 'H100-SXM5-80GB'?
+    distlearn.hardware.devices.UnknownDeviceError: no device is called '910B2'; \
+did you mean 'Ascend-910B2'?
     """
     catalogue = {spec.name.lower(): spec for spec in devices()}
     key = str(name).lower()
@@ -174,10 +209,12 @@ _FIGURES: dict[str, tuple[str, int | None]] = {
     "compute_capability": ("compute_capability", None),
     "cores": ("cores", 1),
     "l2_mib": ("l2_bytes", 2**20),
+    "l2_bytes_per_clock": ("l2_bytes_per_clock", 1),
     "memory_gib": ("memory_bytes", 2**30),
     "memory_type": ("memory_type", None),
     "memory_gb_per_s": ("memory_bytes_per_s", 10**9),
     "link_type": ("link_type", None),
+    "link_count": ("link_count", 1),
     "link_gb_per_s": ("link_bytes_per_s", 10**9),
     "host_type": ("host_type", None),
     "host_gb_per_s": ("host_bytes_per_s", 10**9),
@@ -185,13 +222,17 @@ _FIGURES: dict[str, tuple[str, int | None]] = {
 
 
 def _read(entry: dict[str, Any], documents: dict[str, str]) -> DeviceSpec:
-    values: dict[str, Any] = {"compute_capability": None}
+    values: dict[str, Any] = {"compute_capability": None, "l2_bytes_per_clock": None,
+                              "link_count": None}
     sources: dict[str, str] = {}
     doubts: dict[str, str] = {}
     for key, figure in entry.items():
         if key == "rates":
             for row in figure:
-                sources[f"{row['unit']} {row['dtype']}"] = documents[row["source"]]
+                name = f"{row['unit']} {row['dtype']}"
+                sources[name] = documents[row["source"]]
+                if "doubt" in row:
+                    doubts[name] = row["doubt"]
         elif key in _FIGURES:
             name, scale = _FIGURES[key]
             values[name] = figure["value"] if scale is None else figure["value"] * scale

@@ -59,7 +59,7 @@ def test_bad_work_is_named(flops, bytes, message):  # noqa: A002
 
 
 def test_bad_device_and_dtype():
-    with pytest.raises(KeyError, match="did you mean 'A100-SXM4-80GB'"):
+    with pytest.raises(KeyError, match="did you mean 'A100-SXM4-40GB' or 'A100-SXM4-80GB'"):
         roofline("A100", 1, 1, "float16")
     with pytest.raises(ValueError, match="dtype must be one of"):
         roofline("A100-SXM4-80GB", 1, 1, "half")

@@ -1,0 +1,46 @@
+"""What can be wrong with a kernel, each under a name that a test or a learner can rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+KINDS = (
+    "out_of_bounds",
+    "race",
+    "global_race",
+    "barrier_divergence",
+    "uninitialised_shared_read",
+    "int32_overflow",
+    "division_by_zero",
+    "spin_wait",
+    "unbound_variable",
+    "unsupported",
+    "bad_launch",
+)
+
+
+class KernelError(RuntimeError):
+    """A kernel that does what the programming model forbids, or that cannot be run here.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    line : int
+        Line of the kernel's source file, 0 when the error belongs to no line (a bad launch).
+    block, thread : int or None
+        Linear numbers (x fastest) of the first block and of its first thread concerned.
+    race_kinds : mapping of str to str
+        For races: "RW" (one reads what another writes) and "WW" (two write), each with
+        "cross_warp" if any such pair belongs to different warps, else "same_warp".
+    """
+
+    def __init__(self, kind: str, message: str, *, line: int = 0, block: int | None = None,
+                 thread: int | None = None, race_kinds: Mapping[str, str] | None = None) -> None:
+        where = f" (line {line})" if line else ""
+        super().__init__(f"{kind}: {message}{where}")
+        self.kind = kind
+        self.line = line
+        self.block = block
+        self.thread = thread
+        self.race_kinds = dict(race_kinds or {})

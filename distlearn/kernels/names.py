@@ -1,0 +1,95 @@
+"""What a name in a kernel stands for: the front end that both executors share.
+
+A name that the function assigns or takes as a parameter is *local*; anything else is resolved once,
+before the launch, as numba freezes globals when it compiles.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, NoReturn
+
+import numpy as np
+
+from distlearn.kernels.dialect import MATH_OF, Name
+from distlearn.kernels.errors import KernelError
+from distlearn.kernels.kernel import Kernel
+
+SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
+VOTES = ("ballot_sync", "all_sync", "any_sync")
+CASTS = {np.float16: np.float16, np.float32: np.float32, np.float64: np.float64, float: np.float64,
+         np.int32: np.int32, np.int64: np.int64, int: np.int64, bool: np.bool_, np.int8: np.int8,
+         np.int16: np.int16, np.uint8: np.uint8, np.uint16: np.uint16, np.uint32: np.uint32}
+SAFE_BUILTINS = (min, max, abs, len, range)
+
+
+def refuse(node: ast.AST, what: str) -> NoReturn:
+    """The error for what kernels here cannot contain."""
+    raise KernelError("unsupported", what, line=getattr(node, "lineno", 0))
+
+
+def local_names(tree: ast.FunctionDef) -> frozenset[str]:
+    """Parameters, and every name that the function assigns."""
+    names = {a.arg for a in tree.args.args}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)
+
+
+def resolve(kernel: Kernel, local: frozenset[str], node: ast.expr) -> Any:
+    """What a name or attribute chain without local parts stands for; None if it has local parts.
+
+    Returns a number, tuple, type, function, `Kernel`, or a `Name` whose repr is its path
+    ("cuda.threadIdx.x").
+    """
+    if isinstance(node, ast.Name):
+        if node.id in local:
+            return None
+        try:
+            return kernel.lookup(node.id)
+        except NameError as error:
+            refuse(node, str(error))
+    if isinstance(node, ast.Attribute):
+        owner = resolve(kernel, local, node.value)
+        if owner is None:
+            return None
+        try:
+            return getattr(owner, node.attr)
+        except AttributeError:
+            refuse(node, f"{ast.unparse(node)} does not exist")
+    return None
+
+
+def constant(value: Any, node: ast.AST) -> Any:
+    """A frozen global or literal as a kernel sees it: int, or float64 as in numba."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, np.floating) and not isinstance(value, float):
+        return value
+    if isinstance(value, float):
+        return np.float64(value)
+    if isinstance(value, tuple):
+        return tuple(constant(item, node) for item in value)
+    if value in CASTS or value is None or isinstance(value, str):
+        return value
+    return refuse(node, f"{getattr(node, 'id', None) or ast.unparse(node)!r} is a "
+                  f"{type(value).__name__}, which a kernel cannot use as a value")
+
+
+def path_of(value: Any) -> str:
+    """``"threadIdx.x"`` for ``cuda.threadIdx.x``; "" for what is no name of the dialect."""
+    return repr(value).removeprefix("cuda.") if isinstance(value, Name) else ""
+
+
+def math_name(function: Any) -> str:
+    """``"sqrt"`` for ``math.sqrt`` and ``np.sqrt``; "" for other functions."""
+    try:
+        if function in MATH_OF:
+            return MATH_OF[function]
+    except TypeError:
+        return ""
+    return function.__name__ if isinstance(function, np.ufunc) and function.__name__ in (
+        "sqrt", "exp", "log", "sin", "cos", "tanh") else ""

@@ -1,0 +1,67 @@
+"""Numbers of one thread, with numba's types: ints are int64, float literals float64.
+
+Integers of any width become Python ints, wrapped to 64 bits; floats are numpy scalars.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from distlearn.kernels.errors import KernelError
+
+OPERATIONS = {
+    "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
+    "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
+    "LShift": operator.lshift, "RShift": operator.rshift, "BitAnd": operator.and_,
+    "BitOr": operator.or_, "BitXor": operator.xor,
+}
+
+
+def plain(value: Any) -> Any:
+    """A loaded element: int, bool, or numpy float."""
+    if isinstance(value, np.floating):
+        return value
+    return bool(value) if isinstance(value, np.bool_) else int(value)
+
+
+def wrap(value: int) -> int:
+    """The int64 with the low 64 bits of ``value``."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def binary(line: int, kind: str, a: Any, b: Any) -> tuple[Any, int]:
+    """The result and how many floating-point operations it took."""
+    real = isinstance(a, np.floating) or isinstance(b, np.floating)
+    if not real and kind in ("Div", "FloorDiv", "Mod") and b == 0:
+        raise KernelError("division_by_zero", f"an integer is divided by zero ({kind})", line=line)
+    if kind == "MatMult" or (real and kind in ("LShift", "RShift", "BitAnd", "BitOr", "BitXor")):
+        raise KernelError("unsupported", f"operation {kind} of {a!r} and {b!r}", line=line)
+    if not real and kind == "Div":
+        return np.float64(a) / np.float64(b), 1
+    if not real and not (kind == "Pow" and b < 0):
+        return wrap(int(OPERATIONS[kind](int(a), int(b)))), 0
+    if not isinstance(a, np.floating):
+        a = np.int64(a) if real else np.float64(a)
+    if not isinstance(b, np.floating):
+        b = np.int64(b)
+    return OPERATIONS[kind](a, b), 1
+
+
+def cast(line: int, kind: Any, value: Any) -> Any:
+    """``float32(value)`` and its like; an integer that does not fit is an error, not a wrap."""
+    if kind is np.bool_:
+        return bool(value)
+    if issubclass(kind, np.floating):
+        return kind(value)
+    return narrow(line, np.dtype(kind), int(value))
+
+
+def narrow(line: int, dtype: np.dtype[Any], value: int) -> int:
+    """``value``, if an integer of type ``dtype`` can hold it."""
+    limits = np.iinfo(dtype)
+    if dtype.itemsize < 8 and not limits.min <= value <= limits.max:
+        raise KernelError("int32_overflow", f"{value} does not fit {dtype}", line=line)
+    return value

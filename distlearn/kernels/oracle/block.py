@@ -1,0 +1,185 @@
+"""One block: its threads run one after another from barrier to barrier."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from distlearn.kernels.counters import BANKS, INDEX, LINE_BYTES, SECTOR_BYTES, WORD_BYTES
+from distlearn.kernels.errors import KernelError
+from distlearn.kernels.memory import Global
+from distlearn.kernels.oracle.races import Interval, Touch
+from distlearn.kernels.oracle.thread import Key, Meeting, Small, Thread
+from distlearn.kernels.oracle.warp import exchange
+
+if TYPE_CHECKING:
+    from distlearn.kernels.oracle.grid import Grid
+
+END: tuple[float, ...] = (math.inf,)
+Located = tuple[tuple[float, ...], int, KernelError]  # key, thread, error
+
+
+class Block:
+    """Shared memory, accesses of the interval, and requests of a block."""
+
+    def __init__(self, grid: Grid, number: int, places: list[dict[str, int]]) -> None:
+        self.grid, self.number = grid, number
+        self.arrays: dict[Key, Small] = {}
+        self.interval = Interval()
+        self.unwritten: list[tuple[Key, int, int]] = []
+        self.requests: defaultdict[Any, list[tuple[int, int]]] = defaultdict(list)
+        self.tests: defaultdict[tuple[int, Key, int], list[bool]] = defaultdict(list)
+        self.fresh: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        self.threads = [Thread(self, i, place) for i, place in enumerate(places)]
+
+    def run(self, arguments: list[Any]) -> Located | None:
+        """Run to the end or to the first error in the order of a lockstep machine."""
+        code, lines = self.grid.code(self.grid.kernel)
+        running: dict[int, Generator[Any, Any, Any]] = {}
+        for thread in self.threads:
+            thread.lines = lines
+            running[thread.number] = code(thread, *arguments)
+        while running:
+            waiting, errors = self._advance(running)
+            keys = [meeting.key for meeting in waiting.values()]
+            end: tuple[float, ...] = min(keys) if keys else END
+            if waiting and (len(set(keys)) > 1 or len(waiting) < len(self.threads)):
+                line = min(waiting.values(), key=lambda m: m.key).line
+                here = sum(key == end for key in keys)
+                errors.append((end, -2, KernelError(
+                    "barrier_divergence", f"{here} of {len(self.threads)} threads of block "
+                    f"{self.number} reach this barrier", line=line, block=self.number)))
+            errors += self._interval_errors(end)
+            if errors:
+                return min(errors, key=lambda e: e[:2])
+            if waiting:
+                row = self.grid.tally.row(next(iter(waiting.values())).line)
+                row[INDEX["barrier_warps"]] += -(-len(self.threads) // 32)
+        self._count()
+        return None
+
+    def _advance(self, running: dict[int, Generator[Any, Any, Any]]
+                 ) -> tuple[dict[int, Meeting], list[Located]]:
+        """Run every thread to the next barrier or its end; warps meet on the way."""
+        waiting: dict[int, Meeting] = {}
+        errors: list[Located] = []
+        for warp in range(-(-len(self.threads) // 32)):
+            lanes = [i for i in range(warp * 32, min(warp * 32 + 32, len(self.threads)))
+                     if i in running]
+            answers: dict[int, Any] = dict.fromkeys(lanes)
+            while answers:
+                met: dict[int, Meeting] = {}
+                for lane, answer in answers.items():
+                    try:
+                        meeting = running[lane].send(answer)
+                        while meeting[0] == "step":
+                            meeting = next(running[lane])
+                    except StopIteration:
+                        del running[lane]
+                    except KernelError as error:
+                        del running[lane]
+                        error.block, error.thread = self.number, lane
+                        thread = self.threads[lane]
+                        errors.append(((*thread.stack, _site(error, thread)), lane, error))
+                    except UnboundLocalError as error:
+                        del running[lane]
+                        errors.append((END, lane, KernelError(
+                            "unbound_variable", str(error), block=self.number, thread=lane)))
+                    else:
+                        if meeting.what == "syncthreads":
+                            waiting[lane] = meeting
+                        else:
+                            met[lane] = meeting
+                answers = exchange(self, met)
+        return waiting, errors
+
+    # ---- memory
+
+    def shared(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Small:
+        """The array that all threads of the block get at this declaration."""
+        if key not in self.arrays:
+            self.arrays[key] = Small("shared", len(self.arrays), shape, dtype)
+        return self.arrays[key]
+
+    def touch(self, thread: Thread, op: str, site: int, array: Global | Small, flat: int) -> None:
+        """Note an access for counters, races and reads of what nobody wrote."""
+        key, line = thread.key(site), thread.line_of(site)
+        thread.last = site  # type: ignore[attr-defined]
+        if isinstance(array, Global):
+            space, number, size = "global", array.memory.number, array.memory.itemsize
+        else:
+            space, number, size = "shared", array.number, array.dtype.itemsize
+        self.requests[thread.warp, key, op, space, size, line].append((thread.number, flat))
+        self.interval.add((space, number, flat), Touch(op, thread.number, thread.epoch, line))
+        if isinstance(array, Global):
+            self.grid.touch(self.number, op, number, flat, line)
+            return
+        if op != "W" and flat not in array.written and not any(
+                t == thread.number or (t // 32 == thread.warp and e < thread.epoch)
+                for t, e in self.fresh[number, flat]):
+            self.unwritten.append((key, thread.number, line))
+        if op != "R":
+            self.fresh[number, flat].append((thread.number, thread.epoch))
+
+    def _interval_errors(self, end: tuple[float, ...]) -> list[Located]:
+        """Races and uninitialised reads of the interval that ends; begins the next one."""
+        found: list[Located] = []
+        for space, kind in (("shared", "race"), ("global", "global_race")):
+            kinds, pairs = self.interval.races(space)
+            if kinds and not found:
+                a, b, word = min(pairs)
+                found.append((end, -1, KernelError(
+                    kind, f"threads {a.thread} ({a.op}, line {a.line}) and {b.thread} ({b.op}, line"
+                    f" {b.line}) touch element {word[2]} of one {space} array with no barrier "
+                    "between", line=max(a.line, b.line), block=self.number, thread=a.thread,
+                    race_kinds=kinds)))
+        if self.unwritten and not found:
+            _, thread, line = min(self.unwritten)
+            found.append((end, -1, KernelError(
+                "uninitialised_shared_read", f"thread {thread} of block {self.number} reads a "
+                "shared element that no thread has written", line=line, block=self.number,
+                thread=thread)))
+        for number, flat in self.fresh:
+            next(a for a in self.arrays.values() if a.number == number).written.add(flat)
+        self.fresh.clear()
+        self.unwritten.clear()
+        self.interval = Interval()
+        return found
+
+    # ---- counting
+
+    def _count(self) -> None:
+        for (_, _, op, space, size, line), lanes in self.requests.items():
+            row = self.grid.tally.row(line)
+            flats = {flat for _, flat in lanes}
+            if op == "A":
+                row[INDEX["atomic_requests"]] += 1
+                wanted = [flat for _, flat in lanes]
+                row[INDEX["atomic_conflicts"]] += max(map(wanted.count, flats)) - 1
+                continue
+            name = f"{space}_{'load' if op == 'R' else 'store'}_"
+            row[INDEX[name + "requests"]] += 1
+            if space == "shared":
+                row[INDEX[name + "wavefronts"]] += wavefronts(flats, size)
+                continue
+            for unit, width in (("sectors", SECTOR_BYTES), ("lines", LINE_BYTES)):
+                row[INDEX[name + unit]] += len({flat * size // width for flat in flats})
+        for (_, _, line), truths in self.tests.items():
+            row = self.grid.tally.row(line)
+            row[INDEX["branches"]] += 1
+            row[INDEX["divergent_branches"]] += len(set(truths)) > 1
+
+
+def wavefronts(flats: set[int], size: int) -> int:
+    """The most distinct 4-byte words in one bank; elements of 8 bytes take two words."""
+    words = {flat * size // WORD_BYTES + extra for flat in flats
+             for extra in range(max(1, size // WORD_BYTES))}
+    banks = [word % BANKS for word in words]
+    return max(map(banks.count, set(banks)))
+
+
+def _site(error: KernelError, thread: Thread) -> float:
+    """The site that failed: the first of the line, as an error does not carry its site."""
+    return next((i for i, line in enumerate(thread.lines) if line == error.line), math.inf)

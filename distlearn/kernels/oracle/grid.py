@@ -1,0 +1,88 @@
+"""All blocks of a launch, one after another, and the first error of them all."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from distlearn.kernels.counters import Tally
+from distlearn.kernels.errors import KernelError
+from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.oracle.block import Block
+from distlearn.kernels.oracle.rewrite import rewrite
+
+Dim3 = tuple[int, int, int]
+
+
+class Grid:
+    """What blocks share: the kernel's code, the tally, who touched which global element."""
+
+    def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3) -> None:
+        self.kernel, self.shape, self.block_shape = kernel, grid, block
+        self.tally = Tally()
+        self.lines: list[int] = []
+        self.touched: defaultdict[tuple[int, int], dict[tuple[int, str], int]] = defaultdict(dict)
+        self._codes: dict[Kernel, tuple[Callable[..., Any], list[int]]] = {}
+
+    def code(self, kernel: Kernel) -> tuple[Callable[..., Any], list[int]]:
+        """The rewritten kernel or device function."""
+        if kernel not in self._codes:
+            self._codes[kernel] = rewrite(kernel)
+        return self._codes[kernel]
+
+    def touch(self, block: int, op: str, memory: int, flat: int, line: int) -> None:
+        """Note which block touched an element of global memory."""
+        self.touched[memory, flat].setdefault((block, op), line)
+
+    def places(self, at: Dim3) -> list[dict[str, int]]:
+        """Coordinates of the threads of the block at ``at`` (x, y, z), x fastest."""
+        fixed = {f"{name}.{axis}": triple[i]
+                 for name, triple in (("blockIdx", at), ("blockDim", self.block_shape),
+                                      ("gridDim", self.shape))
+                 for i, axis in enumerate("xyz")}
+        x, y, z = self.block_shape
+        return [{**fixed, "threadIdx.x": i, "threadIdx.y": j, "threadIdx.z": k}
+                for k, j, i in product(range(z), range(y), range(x))]
+
+    def race_between_blocks(self) -> KernelError | None:
+        """One block writes an element and another reads or writes it."""
+        for (_, flat), who in sorted(self.touched.items()):
+            for (block, op), line in who.items():
+                for (other, other_op), other_line in who.items():
+                    if (op == "W" and other != block) or (
+                            op == "A" and other_op != "A" and other != block):
+                        kind = "RW" if "R" in (op, other_op) else "WW"
+                        return KernelError(
+                            "global_race", f"blocks {block} ({op}, line {line}) and {other} "
+                            f"({other_op}, line {other_line}) touch element {flat} of one array",
+                            line=max(line, other_line), block=min(block, other),
+                            race_kinds={kind: "cross_warp"})
+        return None
+
+
+def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any]) -> Tally:
+    """Run a launch thread by thread.
+
+    Raises
+    ------
+    KernelError
+        The error that a machine in lockstep would come to first.
+    """
+    launch = Grid(kernel, grid, block)
+    failures = []
+    x, y, z = grid
+    with np.errstate(all="ignore"):
+        for number, (k, j, i) in enumerate(product(range(z), range(y), range(x))):
+            failure = Block(launch, number, launch.places((i, j, k))).run(arguments)
+            if failure is not None:
+                failures.append((failure[0], number, failure[2]))
+    if failures:
+        raise min(failures, key=lambda f: f[:2])[2]
+    race = launch.race_between_blocks()
+    if race is not None:
+        raise race
+    return launch.tally

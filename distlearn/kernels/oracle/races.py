@@ -1,0 +1,53 @@
+"""Accesses of one block in one barrier interval, and which of them conflict."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import combinations
+from typing import NamedTuple
+
+
+class Touch(NamedTuple):
+    """One thread's access to a word: op "R", "W" or "A" (atomic); epoch counts syncwarps."""
+
+    op: str
+    thread: int
+    epoch: int
+    line: int
+
+
+Word = tuple[str, int, int]  # "shared" or "global", number of the array, element
+
+
+class Interval:
+    """What a block's threads touched since its last barrier."""
+
+    def __init__(self) -> None:
+        self.words: defaultdict[Word, set[Touch]] = defaultdict(set)
+
+    def add(self, word: Word, touch: Touch) -> None:
+        """Remember an access."""
+        self.words[word].add(touch)
+
+    def races(self, space: str) -> tuple[dict[str, str], list[tuple[Touch, Touch, Word]]]:
+        """Kinds of conflicts in a space ("cross_warp" beats "same_warp"), and the pairs."""
+        kinds: dict[str, str] = {}
+        pairs = []
+        for word, touches in self.words.items():
+            if word[0] != space or all(t.op == "R" for t in touches):
+                continue
+            for a, b in combinations(sorted(touches), 2):
+                if conflict(a, b):
+                    kind = "WW" if "R" not in (a.op, b.op) else "RW"
+                    cross = a.thread // 32 != b.thread // 32
+                    if cross or kind not in kinds:
+                        kinds[kind] = "cross_warp" if cross else "same_warp"
+                    pairs.append((a, b, word))
+        return kinds, pairs
+
+
+def conflict(a: Touch, b: Touch) -> bool:
+    """Whether nothing orders two accesses to a word of which one writes."""
+    if a.thread == b.thread or a.op == b.op == "R" or a.op == b.op == "A":
+        return False
+    return a.thread // 32 != b.thread // 32 or a.epoch == b.epoch

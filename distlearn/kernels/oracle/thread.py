@@ -1,0 +1,287 @@
+"""One simulated thread: everything that a rewritten kernel calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from distlearn.kernels.counters import INDEX
+from distlearn.kernels.dialect import MATH
+from distlearn.kernels.errors import KernelError
+from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.memory import Global, row_major, shape_of
+from distlearn.kernels.names import CASTS
+from distlearn.kernels.oracle.arithmetic import binary, cast, narrow, plain
+
+if TYPE_CHECKING:
+    from distlearn.kernels.oracle.block import Block
+
+Key = tuple[int, ...]
+FLOPS = INDEX["flops"]
+
+
+class Meeting(NamedTuple):
+    """A thread waits for others: at a barrier, a syncwarp, a shuffle or a vote."""
+
+    what: str
+    key: Key
+    line: int
+    arguments: tuple[Any, ...]
+
+
+class Small:
+    """A shared or local array of one block or thread."""
+
+    def __init__(self, space: str, number: int, shape: tuple[int, ...], dtype: Any) -> None:
+        self.space, self.number, self.shape = space, number, shape
+        self.strides, self.dtype = row_major(shape), np.dtype(dtype)
+        self.flat = np.zeros(math.prod(shape), self.dtype)
+        self.written: set[int] = set()
+
+
+class Thread:
+    """State of a thread: where it is, how deep in loops, its results come back by `meet`."""
+
+    def __init__(self, block: Block, number: int, place: dict[str, int]) -> None:
+        self.block, self.number, self.warp = block, number, number // 32
+        self.place = {**place, "laneid": number % 32, "warpsize": 32}
+        self.stack: list[int] = []
+        self.lines = block.grid.lines
+        self.epoch = 0
+        self.writes = 0
+        self.seen: dict[int, Any] = {}
+
+    def key(self, site: int) -> Key:
+        """The dynamic instruction: iteration numbers of the enclosing loops, then the site."""
+        return (*self.stack, site)
+
+    # ---- control
+
+    def enter(self, site: int) -> int:
+        """Begin a loop; gives the depth to come back to."""
+        depth = len(self.stack)
+        self.stack += (site, -1)
+        return depth
+
+    def tick(self) -> None:
+        """Begin the next iteration."""
+        self.stack[-1] += 1
+
+    def again(self, variables: dict[str, Any]) -> None:
+        """Begin an iteration of ``while``; one that changed nothing would go on for ever."""
+        self.stack[-1] += 1
+        depth = len(self.stack)
+        state = (self.writes, {n: v for n, v in variables.items() if not n.startswith("_h")})
+        if self.stack[-1] > 1 and _same(self.seen.get(depth), state):
+            raise KernelError("spin_wait", "an iteration of this loop changed nothing: it waits "
+                              "for another thread, which may never run", line=self.line_of(
+                                  self.stack[-2]))
+        self.seen[depth] = state
+
+    def leave(self, depth: int) -> None:
+        """End a loop."""
+        del self.stack[depth:]
+
+    def line_of(self, site: int) -> int:
+        """Source line of a site of the function that runs."""
+        return self.lines[site]
+
+    def branch(self, site: int, test: Any) -> bool:
+        """Count the test of an ``if`` or ``while``."""
+        truth = bool(test)
+        self.block.tests[self.warp, self.key(site), self.line_of(site)].append(truth)
+        return truth
+
+    def call(self, site: int, function: Kernel, *arguments: Any) -> Generator[Any, Any, Any]:
+        """Run a device function: its sites come under the site of the call."""
+        depth, lines = len(self.stack), self.lines
+        self.stack.append(site)
+        code, self.lines = self.block.grid.code(function)
+        result = yield from code(self, *arguments)
+        del self.stack[depth:]
+        self.lines = lines
+        return result
+
+    def meet(self, what: str, site: int, *arguments: Any) -> Meeting:
+        """Ask the block to wait for the others."""
+        return Meeting(what, self.key(site), self.line_of(site), arguments)
+
+    # ---- numbers
+
+    def op(self, line: int, kind: str, a: Any, b: Any) -> Any:
+        """A binary operation."""
+        result, flops = binary(line, kind, a, b)
+        if flops:
+            self.block.grid.tally.row(line)[FLOPS] += flops
+        return result
+
+    def unary(self, kind: str, a: Any) -> Any:
+        """``-a``, ``+a``, ``not a`` or ``~a``."""
+        if kind == "Not":
+            return not a
+        if kind == "USub":
+            return -a
+        return ~int(a) if kind == "Invert" else a
+
+    def math(self, line: int, name: str, *arguments: Any) -> Any:
+        """A function of the math module; integers become float64 as in numba."""
+        function, flops = MATH[name]
+        self.block.grid.tally.row(line)[FLOPS] += flops
+        result = function(*(a if isinstance(a, np.floating) else np.float64(a) for a in arguments))
+        return bool(result) if isinstance(result, np.bool_) else result
+
+    def cast(self, line: int, kind: Any, value: Any) -> Any:
+        """``float32(value)`` and its like."""
+        return cast(line, kind, value)
+
+    def min(self, line: int, *items: Any) -> Any:
+        """The least; mixed types as numba promotes them."""
+        return _extreme(np.minimum, items)
+
+    def max(self, line: int, *items: Any) -> Any:
+        """The greatest."""
+        return _extreme(np.maximum, items)
+
+    def abs(self, line: int, value: Any) -> Any:
+        """Magnitude."""
+        return abs(value)
+
+    def len(self, line: int, array: Any) -> int:
+        """Length of an array's first axis, or of a tuple."""
+        return len(array) if isinstance(array, tuple) else int(array.shape[0])
+
+    def range(self, *numbers: Any) -> range:
+        """The numbers of a ``for``."""
+        return range(*(int(n) for n in numbers))
+
+    def selp(self, line: int, test: Any, a: Any, b: Any) -> Any:
+        """``cuda.selp``."""
+        return a if test else b
+
+    # ---- places
+
+    def special(self, line: int, path: str) -> int:
+        """``cuda.threadIdx.x`` and its like."""
+        if path not in self.place:
+            raise KernelError("unsupported", f"cuda.{path} is not modelled", line=line)
+        return self.place[path]
+
+    def grid(self, line: int, ndim: int) -> Any:
+        """``cuda.grid(ndim)``."""
+        p = self.place
+        at = tuple(p[f"blockIdx.{d}"] * p[f"blockDim.{d}"] + p[f"threadIdx.{d}"] for d in "xyz")
+        return at[0] if ndim == 1 else at[:ndim]
+
+    def gridsize(self, line: int, ndim: int) -> Any:
+        """``cuda.gridsize(ndim)``."""
+        sizes = tuple(self.place[f"gridDim.{d}"] * self.place[f"blockDim.{d}"] for d in "xyz")
+        return sizes[0] if ndim == 1 else sizes[:ndim]
+
+    def attribute(self, line: int, value: Any, name: str) -> Any:
+        """``array.shape``, ``.ndim``, ``.size``, ``.dtype``."""
+        if isinstance(value, Global | Small) and name in ("shape", "ndim", "size", "dtype"):
+            found = {"shape": value.shape, "ndim": len(value.shape), "dtype": value.dtype.type,
+                     "size": math.prod(value.shape)}
+            return found[name]
+        raise KernelError("unsupported", f"values have no .{name} in a kernel", line=line)
+
+    # ---- memory
+
+    def shared(self, site: int, shape: Any, dtype: Any) -> Small:
+        """The block's array of this declaration."""
+        return self.block.shared(self.key(site), shape_of(shape, self.line_of(site),
+                                                          "shared.array"), CASTS[dtype])
+
+    def local(self, site: int, shape: Any, dtype: Any) -> Small:
+        """An array of this thread alone."""
+        return Small("local", 0, shape_of(shape, self.line_of(site), "local.array"), CASTS[dtype])
+
+    def element(self, site: int, array: Any, index: Any) -> int:
+        """Position in the flat memory, after the check of every index against its extent."""
+        indices = index if isinstance(index, tuple) else (index,)
+        line = self.line_of(site)
+        if not isinstance(array, Global | Small) or len(indices) != len(array.shape):
+            raise KernelError("unsupported", "an element needs one index per axis of an array",
+                              line=line)
+        flat = array.start if isinstance(array, Global) else 0
+        for axis, (i, n, stride) in enumerate(zip(indices, array.shape, array.strides,
+                                                  strict=True)):
+            if isinstance(i, np.floating):
+                raise KernelError("unsupported", f"index {i} is no integer", line=line)
+            if not 0 <= i < n:
+                name = array.name if isinstance(array, Global) else f"the {array.space} array"
+                raise KernelError("out_of_bounds", f"index {int(i)} on axis {axis} of {name}, which"
+                                  f" has {n} elements there", line=line)
+            flat += int(i) * stride
+        return flat
+
+    def load(self, site: int, array: Any, index: Any) -> Any:
+        """Read an element, or an item of a tuple."""
+        if isinstance(array, tuple):
+            return array[index]
+        flat = self.element(site, array, index)
+        if isinstance(array, Small) and array.space == "local":
+            if flat not in array.written:
+                raise KernelError("unbound_variable", "an element of a local array is read before "
+                                  "it is written", line=self.line_of(site))
+            return plain(array.flat[flat])
+        self.block.touch(self, "R", site, array, flat)
+        return plain((array.memory if isinstance(array, Global) else array).flat[flat])
+
+    def store(self, site: int, array: Any, index: Any, value: Any) -> None:
+        """Write an element."""
+        flat = self.element(site, array, index)
+        if array.dtype.kind in "iu":
+            value = narrow(self.line_of(site), array.dtype, int(value))
+        store = array.memory.flat if isinstance(array, Global) else array.flat
+        self.writes += 1
+        if isinstance(array, Small) and array.space == "local":
+            array.written.add(flat)
+        else:
+            self.block.touch(self, "W", site, array, flat)
+        store[flat] = value
+
+    def atomic(self, site: int, kind: str, array: Any, index: Any, *values: Any) -> Any:
+        """Read, change and write an element in one step; gives the old value."""
+        flat = self.element(site, array, index)
+        store = array.memory.flat if isinstance(array, Global) else array.flat
+        self.block.touch(self, "A", site, array, flat)
+        old = plain(store[flat])
+        new = changed(kind, old, values, self.line_of(site))
+        if array.dtype.kind in "iu":
+            new = narrow(self.line_of(site), array.dtype, int(new))
+        store[flat] = new
+        self.writes += bool(store[flat] != old)
+        return old
+
+
+def changed(kind: str, old: Any, values: tuple[Any, ...], line: int) -> Any:
+    """What an atomic writes."""
+    if kind == "cas":
+        return values[1] if old == values[0] else old
+    value = values[0]
+    simple = {"add": lambda: old + value, "sub": lambda: old - value, "exch": lambda: value,
+              "max": lambda: max(old, value), "min": lambda: min(old, value),
+              "and_": lambda: old & value, "or_": lambda: old | value, "xor": lambda: old ^ value}
+    if kind not in simple:
+        raise KernelError("unsupported", f"cuda.atomic.{kind} is not modelled", line=line)
+    return simple[kind]()
+
+
+def _extreme(function: Any, items: tuple[Any, ...]) -> Any:
+    if any(isinstance(item, np.floating) for item in items):
+        typed = [i if isinstance(i, np.floating) else np.int64(i) for i in items]
+        result = typed[0]
+        for item in typed[1:]:
+            result = function(result, item)
+        return result
+    return (min if function is np.minimum else max)(items)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is not None and a[0] == b[0] and a[1].keys() == b[1].keys() and all(
+        v is b[1][n] or (not isinstance(v, Small | Global) and v == b[1][n])
+        for n, v in a[1].items())

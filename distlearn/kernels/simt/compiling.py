@@ -1,0 +1,269 @@
+"""A kernel's syntax tree as closures: statements take the active mask and give who goes on.
+
+``if`` runs both sides under their masks; ``return``, ``break`` and ``continue`` take threads out of
+the mask; they come back at the end of the statement they leave (structured reconvergence).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from distlearn.kernels import names
+from distlearn.kernels.errors import KernelError
+from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.simt import calls
+from distlearn.kernels.simt.expressions import Expressions, Stmt
+from distlearn.kernels.simt.frame import Frame, branch, load, operate
+from distlearn.kernels.simt.local import Local
+from distlearn.kernels.simt.numbers import binary, compare, integer, numeric, select, truth
+from distlearn.kernels.simt.space import Mask
+
+
+class Code(Expressions):
+    """A compiled function; ``do_x`` compiles an ``ast.X``."""
+
+    def __init__(self, kernel: Kernel, codes: dict[Kernel, Code]) -> None:
+        super().__init__(kernel, codes)
+        self.body = self.block(kernel.tree.body)
+
+    def block(self, statements: list[ast.stmt]) -> Stmt:
+        """Statements one after another, while threads are left."""
+        made: list[Stmt] = []
+        for node in statements:
+            method = getattr(self, "do_" + type(node).__name__.lower(), None)
+            if method is None:
+                names.refuse(node, f"{type(node).__name__} statements have no place in a kernel")
+            made.append(method(node))
+
+        def run(frame: Frame, mask: Mask) -> Mask | None:
+            active = mask
+            for statement in made:
+                after = statement(frame, active)
+                if after is None:
+                    return None
+                active = after
+            return active
+        return run
+
+    def do_assign(self, node: ast.Assign) -> Stmt:
+        """Compile ``assign``."""
+        value = self.value(node.value)
+        targets = [self.target(target) for target in node.targets]
+
+        def run(frame: Frame, mask: Mask) -> Mask:
+            result = value(frame, mask)
+            for target in targets:
+                target(frame, mask, result)
+            return mask
+        return run
+
+    def do_annassign(self, node: ast.AnnAssign) -> Stmt:
+        """Compile ``annassign``."""
+        if node.value is None:
+            return lambda frame, mask: mask
+        return self.do_assign(ast.copy_location(ast.Assign([node.target], node.value), node))
+
+    def target(self, node: ast.expr) -> Callable[[Frame, Mask, Any], None]:
+        """The closure that assigns to a target."""
+        line = node.lineno
+        if isinstance(node, ast.Name):
+            name = node.id
+            return lambda frame, mask, value: frame.assign(name, value, mask, line)
+        if isinstance(node, ast.Tuple) and all(isinstance(e, ast.Name) for e in node.elts):
+            inner = [e.id for e in node.elts if isinstance(e, ast.Name)]
+
+            def unpack(frame: Frame, mask: Mask, value: Any) -> None:
+                for name, item in zip(inner, value, strict=True):
+                    frame.assign(name, item, mask, line)
+            return unpack
+        if not isinstance(node, ast.Subscript):
+            names.refuse(node, f"cannot assign to {ast.unparse(node)}")
+        base, index = self.value(node.value), self.value(node.slice)
+        self.stores_to(node.value)
+
+        def store(frame: Frame, mask: Mask, value: Any) -> None:
+            array, at = base(frame, mask), index(frame, mask)
+            if isinstance(array, Local):
+                array.store(line, at, value, mask)
+            else:
+                frame.machine.store(line, calls.array(array, line), at, value, mask)
+        return store
+
+    def do_augassign(self, node: ast.AugAssign) -> Stmt:
+        """Compile ``augassign``."""
+        kind, line, value = type(node.op).__name__, node.lineno, self.value(node.value)
+        if isinstance(node.target, ast.Name):
+            name = node.target.id
+
+            def update(frame: Frame, mask: Mask) -> Mask:
+                old = frame.read(name, mask, line)
+                new = operate(frame, line, kind, old, value(frame, mask), mask)
+                frame.assign(name, new, mask, line)
+                return mask
+            return update
+        if not isinstance(node.target, ast.Subscript):
+            names.refuse(node, f"cannot assign to {ast.unparse(node.target)}")
+        base, index = self.value(node.target.value), self.value(node.target.slice)
+        self.stores_to(node.target.value)
+
+        def change(frame: Frame, mask: Mask) -> Mask:
+            array, at = base(frame, mask), index(frame, mask)
+            old = load(frame, line, array, at, mask)
+            new = operate(frame, line, kind, old, value(frame, mask), mask)
+            if isinstance(array, Local):
+                array.store(line, at, new, mask)
+            else:
+                frame.machine.store(line, array, at, new, mask)
+            return mask
+        return change
+
+    def do_if(self, node: ast.If) -> Stmt:
+        """Compile ``if``."""
+        test, line = self.value(node.test), node.test.lineno
+        body = self.block(node.body)
+        other = self.block(node.orelse) if node.orelse else None
+
+        def run(frame: Frame, mask: Mask) -> Mask | None:
+            yes, no = branch(frame, line, test(frame, mask), mask)
+            after = body(frame, yes) if yes is not None else None
+            rest = other(frame, no) if no is not None and other is not None else no
+            if after is yes and rest is no:
+                return mask
+            return after.either(rest) if after is not None else rest
+        return run
+
+    def do_while(self, node: ast.While) -> Stmt:
+        """Compile ``while``."""
+        if node.orelse:
+            names.refuse(node, "while ... else is not part of the language of kernels")
+        test, line, body = self.value(node.test), node.test.lineno, self.block(node.body)
+
+        def run(frame: Frame, mask: Mask) -> Mask | None:
+            outer, frame.broken = (frame.broken, frame.continued), None
+            active: Mask | None = mask
+            done: Mask | None = None
+            machine = frame.machine
+            state: Any = None
+            while active is not None:
+                before = (machine.writes, active, *frame.values.values())
+                if state is not None and len(state) == len(before) and all(
+                        a is b or (type(a) is int and a == b)
+                        for a, b in zip(state, before, strict=True)):
+                    raise KernelError("spin_wait", "an iteration of this loop changed nothing: it "
+                                      "waits for another thread, which may never run",
+                                      line=node.lineno)
+                state = before
+                active, no = branch(frame, line, test(frame, active), active)
+                done = _join(done, no)
+                if active is not None:
+                    frame.continued = None
+                    active = _join(body(frame, active), frame.continued)
+            done = _join(done, frame.broken)
+            frame.broken, frame.continued = outer
+            return mask if done is not None and mask.without(done) is None else done
+        return run
+
+    def do_for(self, node: ast.For) -> Stmt:
+        """Compile ``for``."""
+        if node.orelse or not isinstance(node.target, ast.Name) or not (
+                isinstance(node.iter, ast.Call) and not node.iter.keywords
+                and names.resolve(self.kernel, self.local, node.iter.func) is range):
+            names.refuse(node, "loops are written `for name in range(...)`, without else")
+        bounds = [self.value(a) for a in node.iter.args]
+        name, line, body = node.target.id, node.lineno, self.block(node.body)
+
+        def run(frame: Frame, mask: Mask) -> Mask | None:
+            numbers = [bound(frame, mask) for bound in bounds]
+            start, stop, step = (0, *numbers, 1) if len(numbers) == 1 else (*numbers, 1)[:3]
+            outer, frame.broken = (frame.broken, frame.continued), None
+            active: Mask | None = mask
+            done: Mask | None = None
+            uniform = all(isinstance(n, int) for n in (start, stop, step))
+            at, space, n = start, frame.space, 0
+            if uniform:
+                trips = len(range(start, stop, step))
+            while active is not None:
+                if uniform:
+                    if n == trips:
+                        break
+                else:
+                    going = truth(space, _going(frame, line, at, stop, step))
+                    no = active if going is False else (
+                        None if going is True else active.without(going))
+                    active = active if going is True else (
+                        None if going is False else active.both(going))
+                    done = _join(done, no)
+                    if active is None:
+                        break
+                frame.assign(name, at, active, line)
+                frame.continued = None
+                active = _join(body(frame, active), frame.continued)
+                n += 1
+                at = start + n * step if uniform else binary(
+                    space, line, "Add", at, step, mask)
+            done = _join(_join(done, active), frame.broken)
+            frame.broken, frame.continued = outer
+            return mask if done is not None and mask.without(done) is None else done
+        return run
+
+    def do_expr(self, node: ast.Expr) -> Stmt:
+        """Compile ``expr``."""
+        if isinstance(node.value, ast.Constant):
+            return lambda frame, mask: mask  # a docstring
+        value = self.value(node.value)
+
+        def run(frame: Frame, mask: Mask) -> Mask:
+            value(frame, mask)
+            return mask
+        return run
+
+    def do_return(self, node: ast.Return) -> Stmt:
+        """Compile ``return``."""
+        value, line = self.value(node.value) if node.value else None, node.lineno
+
+        def run(frame: Frame, mask: Mask) -> None:
+            if value is not None:
+                result = value(frame, mask)
+                frame.result = result if frame.returned is None else select(
+                    frame.space, mask, result, frame.result, line)
+            frame.returned = mask if frame.returned is None else frame.returned.either(mask)
+        return run
+
+    def do_break(self, node: ast.Break) -> Stmt:
+        """Compile ``break``."""
+        def run(frame: Frame, mask: Mask) -> None:
+            frame.broken = _join(mask, frame.broken)
+        return run
+
+    def do_continue(self, node: ast.Continue) -> Stmt:
+        """Compile ``continue``."""
+        def run(frame: Frame, mask: Mask) -> None:
+            frame.continued = _join(mask, frame.continued)
+        return run
+
+    def do_pass(self, node: ast.Pass) -> Stmt:
+        """Compile ``pass``."""
+        return lambda frame, mask: mask
+
+
+def compile_kernel(kernel: Kernel, codes: dict[Kernel, Code]) -> Code:
+    """Compile a kernel and the device functions it calls."""
+    return codes.get(kernel) or Code(kernel, codes)
+
+
+def _going(frame: Frame, line: int, at: Any, stop: Any, step: Any) -> Any:
+    space = frame.space
+    if isinstance(step, int):
+        return compare(space, line, "Lt" if step > 0 else "Gt", at, stop)
+    rest = integer(space, line, "Sub", stop, at, space.full) if all(
+        not isinstance(v, np.ndarray) for v in (stop, at)) else numeric(stop) - numeric(at)
+    signed = np.asarray(numeric(rest) * np.sign(numeric(step)))
+    return space.truth(np.asarray(signed > 0), False)
+
+
+def _join(a: Mask | None, b: Mask | None) -> Mask | None:
+    return b if a is None else a.either(b)

@@ -1,0 +1,204 @@
+"""Expressions of a kernel as closures that give the value for all active threads."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from distlearn.kernels import names
+from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.simt import calls
+from distlearn.kernels.simt.frame import Frame, load, operate
+from distlearn.kernels.simt.numbers import binary, compare, is_real, select, truth
+from distlearn.kernels.simt.space import Mask
+
+Expr = Callable[[Frame, Mask], Any]
+Stmt = Callable[[Frame, Mask], Mask | None]
+
+
+class Expressions:
+    """The part of a compiled function that computes values; ``of_x`` compiles an ``ast.X``."""
+
+    body: Stmt
+
+    def __init__(self, kernel: Kernel, codes: dict[Kernel, Any]) -> None:
+        self.kernel, self.codes = kernel, codes
+        self.local = names.local_names(kernel.tree)
+        self.stored: set[str] = set()
+        codes[kernel] = self
+
+    def stores_to(self, node: ast.expr) -> None:
+        """Note the arrays that an expression may name as written to."""
+        self.stored |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+    def value(self, node: ast.expr) -> Expr:
+        """The closure of an expression."""
+        method = getattr(self, "of_" + type(node).__name__.lower(), None)
+        if method is None:
+            names.refuse(node, f"{ast.unparse(node)} is not part of the language of kernels")
+        made: Expr = method(node)
+        return made
+
+    def of_constant(self, node: ast.Constant) -> Expr:
+        """Compile ``constant``."""
+        value = names.constant(node.value, node)
+        return lambda frame, mask: value
+
+    def of_name(self, node: ast.Name) -> Expr:
+        """Compile ``name``."""
+        if node.id in self.local:
+            name, line = node.id, node.lineno
+            return lambda frame, mask: frame.read(name, mask, line)
+        value = names.constant(names.resolve(self.kernel, self.local, node), node)
+        return lambda frame, mask: value
+
+    def of_attribute(self, node: ast.Attribute) -> Expr:
+        """Compile ``attribute``."""
+        known, line = names.resolve(self.kernel, self.local, node), node.lineno
+        if known is None:
+            base, name = self.value(node.value), node.attr
+            return lambda frame, mask: calls.attribute(base(frame, mask), name, line)
+        path = names.path_of(known)
+        if path:
+            return lambda frame, mask: calls.special(frame, path, line)
+        value = names.constant(known, node)
+        return lambda frame, mask: value
+
+    def of_tuple(self, node: ast.Tuple) -> Expr:
+        """Compile ``tuple``."""
+        items = [self.value(item) for item in node.elts]
+        return lambda frame, mask: tuple(item(frame, mask) for item in items)
+
+    def of_subscript(self, node: ast.Subscript) -> Expr:
+        """Compile ``subscript``."""
+        base, index, line = self.value(node.value), self.value(node.slice), node.lineno
+        return lambda frame, mask: load(frame, line, base(frame, mask), index(frame, mask), mask)
+
+    def of_binop(self, node: ast.BinOp) -> Expr:
+        """Compile ``binop``."""
+        kind, line = type(node.op).__name__, node.lineno
+        left, right = self.value(node.left), self.value(node.right)
+        return lambda frame, mask: operate(frame, line, kind, left(frame, mask),
+                                           right(frame, mask), mask)
+
+    def of_unaryop(self, node: ast.UnaryOp) -> Expr:
+        """Compile ``unaryop``."""
+        kind, operand, line = type(node.op).__name__, self.value(node.operand), node.lineno
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            value = operand(frame, mask)
+            if kind == "Not":
+                test = truth(frame.space, value)
+                return frame.space.truth(~test.array, test.static) if isinstance(
+                    test, Mask) else not test
+            if kind == "UAdd":
+                return value
+            if kind == "Invert":
+                return binary(frame.space, line, "Sub", -1, value, mask)
+            if is_real(value):
+                return -value
+            return binary(frame.space, line, "Sub", 0, value, mask)
+        return run
+
+    def of_compare(self, node: ast.Compare) -> Expr:
+        """Compile ``compare``."""
+        parts = [self.value(item) for item in (node.left, *node.comparators)]
+        kinds, line = [type(op).__name__ for op in node.ops], node.lineno
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            left, active = parts[0](frame, mask), mask
+            result: bool | Mask = True
+            for kind, part in zip(kinds, parts[1:], strict=True):
+                right = part(frame, active)
+                test = compare(frame.space, line, kind, left, right)
+                result = _and(result, test)
+                narrowed = active if result is True else (
+                    None if result is False else active.both(result))
+                if narrowed is None:
+                    return False
+                left, active = right, narrowed
+            return result
+        return run
+
+    def of_boolop(self, node: ast.BoolOp) -> Expr:
+        """Compile ``boolop``."""
+        parts = [self.value(item) for item in node.values]
+        both = isinstance(node.op, ast.And)
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            space = frame.space
+            result = truth(space, parts[0](frame, mask))
+            for part in parts[1:]:
+                undecided = _within(mask, result, both)
+                if undecided is None:
+                    return result
+                test = truth(space, part(frame, undecided))
+                result = _and(result, test) if both else _or(result, test)
+            return result
+        return run
+
+    def of_ifexp(self, node: ast.IfExp) -> Expr:
+        """Compile ``ifexp``."""
+        test, body, other = map(self.value, (node.test, node.body, node.orelse))
+        line = node.lineno
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            condition = truth(frame.space, test(frame, mask))
+            yes, no = _within(mask, condition, True), _within(mask, condition, False)
+            if yes is None or no is None:
+                return body(frame, mask) if no is None else other(frame, mask)
+            return select(frame.space, yes, body(frame, yes), other(frame, no), line)
+        return run
+
+    def of_call(self, node: ast.Call) -> Expr:
+        """Compile ``call``."""
+        callee = names.resolve(self.kernel, self.local, node.func)
+        arguments = [self.value(a) for a in (*node.args, *(k.value for k in node.keywords))]
+        path = names.path_of(callee)
+        if path.startswith("atomic."):
+            self.stores_to(node.args[0])
+        if isinstance(callee, Kernel):
+            code = self.codes.get(callee) or type(self)(callee, self.codes)
+            return self._device_call(code, arguments, node)
+        function = calls.find(callee, path, node)
+        line, site = node.lineno, (node.lineno, node.col_offset)
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            return function(frame, line, site, [a(frame, mask) for a in arguments], mask)
+        return run
+
+    def _device_call(self, code: Expressions, arguments: list[Expr], node: ast.Call) -> Expr:
+        site = (node.lineno, node.col_offset)
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            values = [a(frame, mask) for a in arguments]
+            inner = Frame(frame.machine, dict(zip(code.kernel.parameters, values, strict=True)),
+                          (*frame.path, *site))
+            code.body(inner, mask)
+            return inner.result
+        return run
+
+
+def _within(mask: Mask, test: bool | Mask, wanted: bool) -> Mask | None:
+    if not isinstance(test, Mask):
+        return mask if test == wanted else None
+    return mask.both(test) if wanted else mask.without(test)
+
+
+def _and(a: bool | Mask, b: bool | Mask) -> bool | Mask:
+    if a is True or b is False:
+        return b
+    if b is True or a is False:
+        return a
+    assert isinstance(a, Mask) and isinstance(b, Mask)
+    return a.both(b) or False
+
+
+def _or(a: bool | Mask, b: bool | Mask) -> bool | Mask:
+    if a is True or b is True:
+        return True
+    if not isinstance(a, Mask):
+        return b
+    either = a.either(b) if isinstance(b, Mask) else a
+    return True if either is either.space.full else either

@@ -1,0 +1,89 @@
+"""Variables of a function that runs, and the steps that statements and expressions share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distlearn.kernels.counters import INDEX
+from distlearn.kernels.errors import KernelError
+from distlearn.kernels.simt import calls
+from distlearn.kernels.simt.local import Local
+from distlearn.kernels.simt.numbers import binary, is_real, select, truth
+from distlearn.kernels.simt.space import Mask
+
+if TYPE_CHECKING:
+    from distlearn.kernels.simt.machine import Machine
+
+FLOPS, BRANCHES, DIVERGENT = INDEX["flops"], INDEX["branches"], INDEX["divergent_branches"]
+
+
+class Frame:
+    """Variables of a function that runs: values, and in which threads they are bound."""
+
+    def __init__(self, machine: Machine, arguments: dict[str, Any], path: tuple[int, ...] = ()
+                 ) -> None:
+        self.machine, self.space = machine, machine.space
+        self.values = arguments
+        self.bound: dict[str, Mask] = dict.fromkeys(arguments, machine.space.full)
+        self.path = path
+        self.returned: Mask | None = None
+        self.result: Any = None
+        self.broken: Mask | None = None
+        self.continued: Mask | None = None
+
+    def assign(self, name: str, value: Any, mask: Mask, line: int) -> None:
+        """Bind a name in the threads of the mask."""
+        bound = self.bound.get(name)
+        if bound is None or bound is mask or bound.without(mask) is None:
+            self.bound[name] = mask
+        else:
+            value = select(self.space, mask, value, self.values[name], line)
+            self.bound[name] = bound.either(mask)
+        self.values[name] = value
+
+    def read(self, name: str, mask: Mask, line: int) -> Any:
+        """The value of a name, which must be bound in the threads of the mask."""
+        bound = self.bound.get(name)
+        if bound is not mask and bound is not self.space.full and (
+                bound is None or mask.without(bound) is not None):
+            raise KernelError("unbound_variable", f"{name} is read by threads that have not "
+                              "assigned it", line=line)
+        return self.values[name]
+
+
+def load(frame: Frame, line: int, base: Any, at: Any, mask: Mask) -> Any:
+    """An element of an array, or an item of a tuple."""
+    if isinstance(base, tuple):
+        return base[at]
+    if isinstance(base, Local):
+        return base.load(line, at, mask)
+    return frame.machine.load(line, calls.array(base, line), at, mask)
+
+
+def operate(frame: Frame, line: int, kind: str, a: Any, b: Any, mask: Mask) -> Any:
+    """A binary operation, and its floating-point operations counted."""
+    result = binary(frame.space, line, kind, a, b, mask)
+    if is_real(result):
+        frame.machine.tally.row(line)[FLOPS] += mask.count
+    return result
+
+
+def branch(frame: Frame, line: int, value: Any, mask: Mask) -> tuple[Mask | None, Mask | None]:
+    """Count a test, and split the active threads by it."""
+    test = truth(frame.space, value)
+    row = frame.machine.tally.row(line)
+    row[BRANCHES] += mask.warps
+    if not isinstance(test, Mask):
+        return (mask, None) if test else (None, mask)
+    yes, no = mask.both(test), mask.without(test)
+    if yes is not None and no is not None:
+        key = ("divergent", yes)
+        torn = mask.memo.get(key)
+        if torn is None:
+            torn = int(np.count_nonzero(yes.rows.any(axis=1) & no.rows.any(axis=1)))
+            if mask.static and yes.static:
+                mask.memo[key] = torn
+        row[DIVERGENT] += torn
+    return yes, no

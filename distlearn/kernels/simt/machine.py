@@ -1,0 +1,260 @@
+"""A launch in chunks of blocks: shared memory, barriers, intervals, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from distlearn.kernels.counters import INDEX, Tally
+from distlearn.kernels.errors import KernelError
+from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.memory import Global, Memory
+from distlearn.kernels.simt.access import (
+    Shared,
+    count,
+    gather,
+    in_block,
+    placed,
+    position,
+    scatter,
+    to_store,
+)
+from distlearn.kernels.simt.compiling import Code, compile_kernel
+from distlearn.kernels.simt.frame import Frame
+from distlearn.kernels.simt.numbers import Whole, numeric
+from distlearn.kernels.simt.races import Access, GlobalRaces, shared_race
+from distlearn.kernels.simt.space import Array, Mask, Space, Sym
+
+CHUNK = 65536  # threads at once: their arrays stay in cache
+Dim3 = tuple[int, int, int]
+
+
+class Machine:
+    """One chunk of blocks that runs."""
+
+    def __init__(self, space: Space, origin: Dim3, grid: Dim3, block: Dim3, tally: Tally,
+                 races: GlobalRaces, clean: set[Any], written: set[Memory]) -> None:
+        self.space, self.tally, self.races, self.clean = space, tally, races, clean
+        self.written = written
+        self.shared: dict[Any, Shared] = {}
+        self.interval: list[Access] = []
+        self.globals: list[Access] = []
+        self.unwritten: list[tuple[Mask, int]] = []
+        self.epoch = self.writes = 0
+        self.places: dict[str, Whole] = {"warpsize": 32}
+        for number, axis in enumerate("xyz"):
+            at = space.axis("g" + axis)
+            start = origin[number]
+            self.places["blockIdx." + axis] = (
+                Sym(at.vec, start) if isinstance(at, Sym) else start)
+            self.places["threadIdx." + axis] = space.axis("b" + axis)
+            self.places["blockDim." + axis] = block[number]
+            self.places["gridDim." + axis] = grid[number]
+        x, y, z = (np.arange(n) + start for n, start in
+                   zip(space.shape[2::-1], origin, strict=True))
+        self.numbers = ((z[:, None, None] * grid[1] + y[:, None]) * grid[0] + x).ravel()
+
+    def load(self, line: int, array: Global | Shared, index: Any, mask: Mask) -> Any:
+        """Read an element in every active thread."""
+        at = position(self.space, line, array, index, mask)
+        row = self.tally.row(line)
+        if isinstance(array, Global):
+            memory = array.memory
+            count(self.space, row, "load", False, memory.itemsize, at, mask)
+            if memory in self.written:
+                self.globals.append(Access("R", memory, at, mask, line, self.epoch))
+            value = gather(memory.flat, at)
+        else:
+            count(self.space, row, "load", True, array.dtype.itemsize, at, mask)
+            self.interval.append(Access("R", array, at, mask, line, self.epoch))
+            whole = in_block(self.space, array, at)
+            if not array.complete:
+                self._check_written(array, whole, mask, line)
+            value = gather(array.flat, whole)
+        return self._value(value)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind == "b":
+                return self.space.truth(value, False)
+            return value.astype(np.int64) if value.dtype.kind in "iu" else value
+        if isinstance(value, np.bool_):
+            return bool(value)
+        return int(value) if isinstance(value, np.integer) else value
+
+    def _check_written(self, array: Shared, whole: Whole, mask: Mask, line: int) -> None:
+        key = (whole if isinstance(whole, int) else (whole.vec, whole.const), mask)
+        if key in array.read_safely:
+            return
+        missing = ~gather(array.written, whole) & mask.array
+        if missing.any():
+            bad = self.space.mask(np.asarray(missing), False)
+            assert bad is not None
+            self.unwritten.append((bad, line))
+        elif mask.static and (isinstance(whole, int) or whole.vec.static):
+            array.read_safely.add(key)
+
+    def store(self, line: int, array: Global | Shared, index: Any, value: Any, mask: Mask) -> None:
+        """Write an element in every active thread."""
+        at = position(self.space, line, array, index, mask)
+        value = to_store(line, array.dtype, value, mask)
+        row = self.tally.row(line)
+        self.writes += 1
+        if isinstance(array, Global):
+            count(self.space, row, "store", False, array.memory.itemsize, at, mask)
+            self.globals.append(Access("W", array.memory, at, mask, line, self.epoch))
+            scatter(self.space, array.memory.flat, placed(self.space, at, mask), value, mask)
+            return
+        count(self.space, row, "store", True, array.dtype.itemsize, at, mask)
+        self.interval.append(Access("W", array, at, mask, line, self.epoch))
+        where = placed(self.space, in_block(self.space, array, at), mask)
+        scatter(self.space, array.flat, where, value, mask)
+        self._mark_written(array, where)
+
+    def _mark_written(self, array: Shared, where: Array) -> None:
+        if not array.complete:
+            array.written[where] = True
+            array.complete = bool(array.written.all())
+
+    def atomic(self, line: int, kind: str, array: Global | Shared, index: Any,
+               values: list[Any], mask: Mask) -> Any:
+        """Active threads one after another, in their order: exact, and slow."""
+        from distlearn.kernels.oracle.arithmetic import narrow, plain
+        from distlearn.kernels.oracle.thread import changed
+
+        space, at = self.space, position(self.space, line, array, index, mask)
+        local = placed(space, at, mask)
+        if isinstance(array, Global):
+            store, where = array.memory.flat, local
+            self.globals.append(Access("A", array.memory, at, mask, line, self.epoch))
+        else:
+            store, where = array.flat, placed(space, in_block(space, array, at), mask)
+            self.interval.append(Access("A", array, at, mask, line, self.epoch))
+            if not array.complete:
+                self._check_written(array, in_block(space, array, at), mask, line)
+        row, lanes = self.tally.row(line), mask.index
+        warps = lanes // space.threads * space.warps_per_block + lanes % space.threads // 32
+        groups = np.unique(np.stack((warps, local)), axis=1, return_counts=True)
+        most: dict[int, int] = {}
+        for warp, n in zip(groups[0][0].tolist(), groups[1].tolist(), strict=True):
+            most[warp] = max(most.get(warp, 0), n)
+        row[INDEX["atomic_requests"]] += len(most)
+        row[INDEX["atomic_conflicts"]] += sum(most.values()) - len(most)
+        arguments = [np.broadcast_to(numeric(v), space.shape).ravel()[lanes] for v in values]
+        old = np.zeros(space.size, np.float64 if array.dtype.kind == "f" and
+                       array.dtype.itemsize == 8 else array.dtype if array.dtype.kind == "f"
+                       else np.int64)
+        for n, (lane, element) in enumerate(zip(lanes.tolist(), where.tolist(), strict=True)):
+            before = plain(store[element])
+            new = changed(kind, before, tuple(plain(a[n]) for a in arguments), line)
+            if array.dtype.kind in "iu":
+                new = narrow(line, array.dtype, int(new))
+            store[element] = new
+            old[lane] = before
+            self.writes += bool(store[element] != before)
+        if isinstance(array, Shared):
+            self._mark_written(array, where)
+        return old.reshape(space.shape)
+
+    def barrier(self, line: int, mask: Mask) -> None:
+        """All threads of a block, or none, come to a barrier; its interval ends.
+
+        Raises
+        ------
+        KernelError
+            "barrier_divergence", or what the interval's accesses do wrong.
+        """
+        space = self.space
+        if mask is not space.full:
+            here = mask.flat.reshape(space.blocks, space.threads).sum(axis=1)
+            torn = np.flatnonzero((here > 0) & (here < space.threads))
+            if torn.size:
+                block = int(torn[0])
+                raise KernelError(
+                    "barrier_divergence", f"{here[block]} of {space.threads} threads of block "
+                    f"{self.numbers[block]} reach this barrier", line=line,
+                    block=int(self.numbers[block]))
+        self.tally.row(line)[INDEX["barrier_warps"]] += mask.warps
+        self.end_interval(mask)
+
+    def end_interval(self, mask: Mask) -> None:
+        """Check the accesses that these blocks made since their last barrier."""
+        mine, rest = _split(self.interval, mask)
+        error = shared_race(self.space, mine, self.clean) if mine else None
+        if error is not None and error.block is not None:
+            error.block = int(self.numbers[error.block])
+        mine_global, rest_global = _split(self.globals, mask)
+        if mine_global:
+            error = error or self.races.interval(self.space, mine_global, self.numbers)
+        if error is not None:
+            raise error
+        for bad, line in self.unwritten:
+            here = bad.both(mask)
+            if here is not None:
+                lane = int(here.index[0])
+                raise KernelError(
+                    "uninitialised_shared_read", f"thread {lane % self.space.threads} reads a "
+                    "shared element that no thread has written", line=line,
+                    block=int(self.numbers[lane // self.space.threads]),
+                    thread=lane % self.space.threads)
+        self.interval, self.globals = rest, rest_global
+        if not rest and not rest_global:
+            self.epoch = 0
+
+
+def _split(accesses: list[Access], mask: Mask) -> tuple[list[Access], list[Access]]:
+    if mask is mask.space.full:
+        return accesses, []
+    mine, rest = [], []
+    for access in accesses:
+        inside, outside = access.mask.both(mask), access.mask.without(mask)
+        if inside is not None:
+            mine.append(access._replace(mask=inside))
+        if outside is not None:
+            rest.append(access._replace(mask=outside))
+    return mine, rest
+
+
+def chunks(grid: Dim3, threads: int) -> Iterator[tuple[Dim3, Dim3]]:
+    """Rectangles of blocks of about `CHUNK` threads: (origin, extent), x fastest."""
+    most = max(1, CHUNK // threads)
+    nx = min(grid[0], most)
+    ny = min(grid[1], most // nx) if nx == grid[0] else 1
+    nz = min(grid[2], most // (nx * ny)) if (nx, ny) == grid[:2] else 1
+    for z in range(0, grid[2], nz):
+        for y in range(0, grid[1], ny):
+            for x in range(0, grid[0], nx):
+                yield (x, y, z), (min(nx, grid[0] - x), min(ny, grid[1] - y),
+                                  min(nz, grid[2] - z))
+
+
+def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any]) -> Tally:
+    """Run a launch, chunk after chunk.
+
+    Raises
+    ------
+    KernelError
+        The first error that the threads of a chunk, in lockstep, come to.
+    """
+    tally, threads = Tally(), block[0] * block[1] * block[2]
+    races = GlobalRaces(threads)
+    codes: dict[Kernel, Code] = {}
+    code = compile_kernel(kernel, codes)
+    names = code.stored if not any(c is not code for c in codes.values()) else None
+    written = {a.memory for name, a in zip(kernel.parameters, arguments, strict=True)
+               if isinstance(a, Global) and (names is None or name in names)}
+    spaces: dict[Dim3, tuple[Space, set[Any]]] = {}
+    with np.errstate(all="ignore"):
+        for origin, extent in chunks(grid, threads):
+            if extent not in spaces:
+                spaces[extent] = (Space(extent[::-1], block[::-1]), set())
+            space, clean = spaces[extent]
+            machine = Machine(space, origin, grid, block, tally, races, clean, written)
+            frame = Frame(machine, dict(zip(kernel.parameters, arguments, strict=True)))
+            code.body(frame, space.full)
+            machine.end_interval(space.full)
+        races.finish()
+    return tally
+

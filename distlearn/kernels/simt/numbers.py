@@ -1,0 +1,193 @@
+"""Arithmetic on values of all threads: uniform, symbolic, or arrays."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from distlearn.kernels.errors import KernelError
+from distlearn.kernels.oracle.arithmetic import OPERATIONS, narrow, wrap
+from distlearn.kernels.simt.space import Mask, Space, Sym, sym
+
+COMPARE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
+           "Eq": operator.eq, "NotEq": operator.ne}
+Whole = int | Sym
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is of a floating type."""
+    return isinstance(value, np.floating) or (
+        isinstance(value, np.ndarray) and value.dtype.kind == "f")
+
+
+def numeric(value: Any) -> Any:
+    """A value as numpy computes with it: ints are int64, so float32 and int give float64."""
+    if isinstance(value, Sym):
+        return value.array
+    if isinstance(value, int):
+        return np.int64(value)
+    if isinstance(value, Mask):
+        return value.array.astype(np.int64)
+    return value
+
+
+def binary(space: Space, line: int, kind: str, a: Any, b: Any, mask: Mask) -> Any:
+    """A binary operation."""
+    if isinstance(a, bool):
+        a = int(a)
+    if isinstance(b, bool):
+        b = int(b)
+    whole_a, whole_b = isinstance(a, int | Sym), isinstance(b, int | Sym)
+    if whole_a and whole_b:
+        return integer(space, line, kind, a, b, mask)
+    if isinstance(a, Mask) and isinstance(b, Mask) and kind in ("BitAnd", "BitOr", "BitXor"):
+        array = OPERATIONS[kind](a.array, b.array)
+        return space.truth(array, a.static and b.static)
+    real = is_real(a) or is_real(b)
+    a, b = numeric(a), numeric(b)
+    if kind == "MatMult" or (real and kind in ("LShift", "RShift", "BitAnd", "BitOr", "BitXor")):
+        raise KernelError("unsupported", f"operation {kind} of floats", line=line)
+    if not real:
+        if kind in ("Div", "FloorDiv", "Mod"):
+            nonzero(line, kind, b, mask)
+            b = np.where(b == 0, 1, b)
+        if kind == "Div" or (kind == "Pow" and np.any(b < 0)):
+            a = np.float64(a)
+    return OPERATIONS[kind](a, b)
+
+
+def nonzero(line: int, kind: str, divisor: Any, mask: Mask) -> None:
+    """Refuse an integer division by zero in an active thread."""
+    if np.any((np.asarray(divisor) == 0) & mask.array):
+        raise KernelError("division_by_zero", f"an integer is divided by zero ({kind})", line=line)
+
+
+def integer(space: Space, line: int, kind: str, a: Whole, b: Whole, mask: Mask) -> Any:
+    """Integers: affine where possible, else a vector that equal expressions share."""
+    if isinstance(a, int) and isinstance(b, int):
+        if kind in ("Div", "FloorDiv", "Mod") and b == 0:
+            nonzero(line, kind, 0, mask)
+        if kind == "Div":
+            return np.float64(a) / np.float64(b)
+        if kind == "Pow" and b < 0:
+            return np.float64(a) ** np.int64(b)
+        return wrap(OPERATIONS[kind](a, b))
+    if kind in ("Add", "Sub"):
+        sign = 1 if kind == "Add" else -1
+        if isinstance(b, int):
+            assert isinstance(a, Sym)
+            return Sym(a.vec, a.const + sign * b)
+        if isinstance(a, int):
+            return sym(b.vec.times(sign), a + sign * b.const)
+        return sym(a.vec.plus(b.vec, sign), a.const + sign * b.const)
+    if kind == "Mult" and (isinstance(a, int) or isinstance(b, int)):
+        factor, thing = (a, b) if isinstance(a, int) else (b, a)
+        assert isinstance(factor, int) and isinstance(thing, Sym)
+        return sym(thing.vec.times(factor), thing.const * factor)
+    if kind in ("Div", "FloorDiv", "Mod"):
+        divisor = numeric(b)
+        if np.any(divisor == 0):
+            nonzero(line, kind, divisor, mask)
+            divisor = np.where(divisor == 0, 1, divisor)
+        if kind == "Div":
+            return numeric(a) / divisor
+        return remembered(space, kind, a, b, lambda: OPERATIONS[kind](numeric(a), divisor))
+    return remembered(space, kind, a, b, lambda: OPERATIONS[kind](numeric(a), numeric(b)))
+
+
+def remembered(space: Space, kind: str, a: Whole, b: Whole, compute: Any) -> Any:
+    """The vector of a non-affine expression, the same object for the same expression."""
+    first = a if isinstance(a, Sym) else b
+    assert isinstance(first, Sym)
+    key = (kind, *(((v.vec, v.const) if isinstance(v, Sym) else v) for v in (a, b)))
+    if key not in first.vec.memo:
+        first.vec.memo[key] = space.opaque(compute())
+    return first.vec.memo[key]
+
+
+def compare(space: Space, line: int, kind: str, a: Any, b: Any) -> Any:
+    """A comparison: True, False, or the threads where it holds."""
+    if isinstance(a, Mask | bool):
+        a = numeric(a)
+    if isinstance(b, Mask | bool):
+        b = numeric(b)
+    if kind not in COMPARE:
+        raise KernelError("unsupported", f"comparison {kind}", line=line)
+    if isinstance(a, Sym | int) and isinstance(b, Sym | int):
+        rest = integer(space, line, "Sub", a, b, space.full)
+        if isinstance(rest, int):
+            return bool(COMPARE[kind](rest, 0))
+        key = (kind, rest.const)
+        if key not in rest.vec.memo:
+            rest.vec.memo[key] = space.truth(COMPARE[kind](rest.array, 0), True)
+        return rest.vec.memo[key]
+    a = a.array if isinstance(a, Sym) else a
+    b = b.array if isinstance(b, Sym) else b
+    result = COMPARE[kind](a, b)
+    return space.truth(result, False) if isinstance(result, np.ndarray) else bool(result)
+
+
+def truth(space: Space, value: Any) -> bool | Mask:
+    """A value as the test of a branch."""
+    if isinstance(value, bool | Mask):
+        return value
+    if isinstance(value, Sym | np.ndarray):
+        made: bool | Mask = compare(space, 0, "NotEq", value, 0)
+        return made
+    return bool(value)
+
+
+def select(space: Space, mask: Mask, new: Any, old: Any, line: int) -> Any:
+    """``new`` in the threads of the mask, ``old`` in the others."""
+    if new is old or mask is space.full:
+        return new
+    if not all(isinstance(v, int | np.floating | np.integer | Sym | Mask | np.ndarray)
+               for v in (new, old)):
+        if isinstance(new, tuple) and isinstance(old, tuple) and len(new) == len(old):
+            return tuple(select(space, mask, n, o, line) for n, o in zip(new, old, strict=True))
+        raise KernelError("unsupported", "threads give one name different arrays", line=line)
+    if isinstance(new, int | Sym) and isinstance(old, int | Sym) and mask.static and not (
+            isinstance(new, bool) or isinstance(old, bool)):
+        key = ("select", *(((v.vec, v.const) if isinstance(v, Sym) else v) for v in (new, old)))
+        memo: dict[Any, Any] = mask.memo
+        if key not in memo:
+            memo[key] = space.opaque(np.where(mask.array, numeric(new), numeric(old)))
+        return memo[key]
+    if isinstance(new, bool | Mask) and isinstance(old, bool | Mask):
+        pair = [v.array if isinstance(v, Mask) else v for v in (new, old)]
+        return space.truth(np.where(mask.array, *pair), False)
+    return np.where(mask.array, numeric(new), numeric(old))
+
+
+def cast(space: Space, line: int, kind: Any, value: Any, mask: Mask) -> Any:
+    """``float32(value)`` and its like; an active integer that does not fit is an error."""
+    if kind is np.bool_:
+        return truth(space, value)
+    if issubclass(kind, np.floating):
+        value = numeric(value)
+        return value.astype(kind) if isinstance(value, np.ndarray) else kind(value)
+    if isinstance(value, Mask | bool):
+        value = numeric(value)
+    if isinstance(value, int | np.floating | np.integer):
+        return narrow(line, np.dtype(kind), int(value))
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        value = value.astype(np.int64)
+    fits(line, np.dtype(kind), value, mask)
+    return value
+
+
+def fits(line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> None:
+    """Refuse active integers that ``dtype`` cannot hold."""
+    if dtype.itemsize >= 8:
+        return
+    if isinstance(value, int):
+        narrow(line, dtype, value)
+        return
+    limits = np.iinfo(dtype)
+    array = value.array if isinstance(value, Sym) else value
+    wrong = ((array < limits.min) | (array > limits.max)) & mask.array
+    if wrong.any():
+        first = int(np.broadcast_to(array, wrong.shape)[wrong][0])
+        narrow(line, dtype, first)

@@ -1,0 +1,249 @@
+"""Axes, symbolic integers and masks.
+
+Every value is uniform (a Python or numpy scalar), a `Sym`, or an array that broadcasts to the axes
+(gz, gy, gx, bz, by, bx). A `Sym` is a constant plus a `Vec`: multiples of basis vectors. Equal
+expressions give the same `Vec` object, so what was found out about one (its least and greatest
+value, the sectors it touches) is looked up the next time, by identity.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distlearn.kernels.counters import WARP
+
+Array = NDArray[Any]
+AXES = {"gz": 0, "gy": 1, "gx": 2, "bz": 3, "by": 4, "bx": 5}
+
+
+class Vec:
+    """An integer vector over the axes; ``terms`` are (basis number, multiple)."""
+
+    def __init__(self, space: Space, terms: tuple[tuple[int, int], ...], array: Array,
+                 static: bool) -> None:
+        self.space, self.terms, self.array, self.static = space, terms, array, static
+        self.memo: dict[Any, Any] = {}
+
+    @cached_property
+    def lo(self) -> int:
+        """Least element."""
+        return int(self.array.min())
+
+    @cached_property
+    def hi(self) -> int:
+        """Greatest element."""
+        return int(self.array.max())
+
+    @cached_property
+    def rising(self) -> Array:
+        """Elements less the least one: never negative."""
+        return self.array - self.lo
+
+    @cached_property
+    def lanes(self) -> Array:
+        """One element for every thread, flat."""
+        return np.ascontiguousarray(np.broadcast_to(self.array, self.space.shape)).ravel()
+
+    def plus(self, other: Vec, times: int = 1) -> Vec | None:
+        """``self + times * other``; None if that is zero everywhere."""
+        key = (other, times)
+        if key not in self.memo:
+            terms = dict(self.terms)
+            for basis, multiple in other.terms:
+                terms[basis] = terms.get(basis, 0) + times * multiple
+            made = self.space.vec(terms)
+            if not (self.static and other.static):
+                return made
+            self.memo[key] = made
+        found: Vec | None = self.memo[key]
+        return found
+
+    def times(self, factor: int) -> Vec | None:
+        """``factor * self``."""
+        if factor not in self.memo:
+            made = self.space.vec({basis: factor * m for basis, m in self.terms})
+            if not self.static:
+                return made
+            self.memo[factor] = made
+        found: Vec | None = self.memo[factor]
+        return found
+
+    def modulo_blocks(self, items: int) -> Vec | None:
+        """Without whole multiples of ``items`` that only the block's coordinates bring in."""
+        key = ("blocks", items)
+        if key not in self.memo:
+            self.memo[key] = self.space.vec({
+                b: m for b, m in self.terms if b > 2 or m % items})
+        found: Vec | None = self.memo[key]
+        return found
+
+
+class Sym:
+    """``vec + const``: an integer that differs between threads."""
+
+    __slots__ = ("const", "vec")
+
+    def __init__(self, vec: Vec, const: int) -> None:
+        self.vec, self.const = vec, const
+
+    @property
+    def array(self) -> Array:
+        """As numbers."""
+        return self.vec.array + self.const
+
+
+def sym(vec: Vec | None, const: int) -> Sym | int:
+    """A `Sym`, or an int where the vector part is zero."""
+    return const if vec is None else Sym(vec, const)
+
+
+class Mask:
+    """Which threads take part: some, never none (that is None) and rarely all (`Space.full`)."""
+
+    def __init__(self, space: Space, array: Array, static: bool) -> None:
+        self.space, self.array, self.static = space, array, static
+        self.memo: dict[Any, Any] = {}
+
+    @cached_property
+    def count(self) -> int:
+        """Active threads."""
+        return int(np.count_nonzero(self.array)) * (self.space.size // self.array.size)
+
+    @cached_property
+    def warps(self) -> int:
+        """Warps with active threads."""
+        return int(np.count_nonzero(self.rows.any(axis=1)))
+
+    @cached_property
+    def rows(self) -> Array:
+        """One row a warp, 32 wide, False where a warp has no thread."""
+        return self.space.rows(self.array, False)
+
+    @cached_property
+    def flat(self) -> Array:
+        """True or False for every thread."""
+        return np.broadcast_to(self.array, self.space.shape).ravel()
+
+    @cached_property
+    def index(self) -> Array:
+        """Numbers of the active threads."""
+        return np.flatnonzero(self.flat)
+
+    def _known(self, key: Any, array: Any, static: bool) -> Mask | None:
+        if key not in self.memo:
+            made = self.space.mask(array(), static)
+            if not static:
+                return made
+            self.memo[key] = made
+        found: Mask | None = self.memo[key]
+        return found
+
+    def both(self, other: Mask) -> Mask | None:
+        """Threads of both."""
+        full = self.space.full
+        if other is self or other is full:
+            return self
+        if self is full:
+            return other
+        return self._known(("and", other), lambda: self.array & other.array,
+                           self.static and other.static)
+
+    def without(self, other: Mask | None) -> Mask | None:
+        """Threads of this one that are not of the other."""
+        if other is None or other is self:
+            return self if other is None else None
+        return self._known(("not", other), lambda: self.array & ~other.array,
+                           self.static and other.static)
+
+    def either(self, other: Mask | None) -> Mask:
+        """Threads of either."""
+        if other is None or other is self or self is self.space.full:
+            return self
+        if other is self.space.full:
+            return other
+        made = self._known(("or", other), lambda: self.array | other.array,
+                           self.static and other.static)
+        return made or self
+
+
+class Space:
+    """The threads of a rectangle of blocks; interns vectors and masks."""
+
+    def __init__(self, blocks: tuple[int, int, int], threads: tuple[int, int, int]) -> None:
+        self.shape: tuple[int, int, int, int, int, int] = (*blocks, *threads)  # z, y, x each
+        self.size, self.blocks = math.prod(self.shape), math.prod(blocks)
+        self.threads = math.prod(threads)
+        self.warps_per_block = -(-self.threads // WARP)
+        self._bases: list[Array] = []
+        self._vecs: dict[tuple[tuple[int, int], ...], Vec] = {}
+        self._masks: dict[tuple[Any, ...], Mask] = {}
+        for axis in range(6):
+            shape = [1] * 6
+            shape[axis] = self.shape[axis]
+            self._bases.append(np.arange(self.shape[axis], dtype=np.int64).reshape(shape))
+        self.full = Mask(self, np.ones((1,) * 6, bool), True)
+
+    @cached_property
+    def single(self) -> Space:
+        """One block alone, for what is the same in all."""
+        return Space((1, 1, 1), self.shape[3:])
+
+    def axis(self, name: str) -> Sym | int:
+        """A thread's coordinate along an axis; 0 along an axis of one."""
+        number = AXES[name]
+        return sym(self.vec({number: 1}) if self.shape[number] > 1 else None, 0)
+
+    def vec(self, terms: dict[int, int]) -> Vec | None:
+        """The vector of these multiples; None for none."""
+        key = tuple(sorted((b, m) for b, m in terms.items() if m))
+        if not key:
+            return None
+        found = self._vecs.get(key)
+        if found is None:
+            array: Array = np.zeros((1,) * 6, np.int64)
+            for basis, multiple in key:
+                array = array + self._bases[basis] * multiple
+            found = self._vecs[key] = Vec(self, key, array, True)
+        return found
+
+    def opaque(self, array: Array) -> Sym | int:
+        """A new basis vector of a non-affine expression of static ones."""
+        if array.size == 1 or (array == array.flat[0]).all():
+            return int(array.flat[0])
+        self._bases.append(array.astype(np.int64, copy=False))
+        return sym(self.vec({len(self._bases) - 1: 1}), 0)
+
+    def dynamic(self, array: Array) -> Vec:
+        """A vector that depends on data: nothing about it is remembered."""
+        return Vec(self, (), array, False)
+
+    def mask(self, array: Array, static: bool) -> Mask | None:
+        """A mask of a boolean array: None if all False, `full` if all True, equal ones the same."""
+        if not array.any():
+            return None
+        if array.all():
+            return self.full
+        if not static:
+            return Mask(self, array, False)
+        key = (array.shape, array.tobytes())
+        if key not in self._masks:
+            self._masks[key] = Mask(self, array, True)
+        return self._masks[key]
+
+    def truth(self, array: Array, static: bool) -> Mask | bool:
+        """A boolean array as a value: True, False, or a mask."""
+        made = self.mask(array, static)
+        return False if made is None else True if made is self.full else made
+
+    def rows(self, array: Array, fill: Any) -> Array:
+        """An array over the axes as one row a warp; absent threads have ``fill``."""
+        flat = np.broadcast_to(array, self.shape).reshape(self.blocks, self.threads)
+        missing = self.warps_per_block * WARP - self.threads
+        if missing:
+            flat = np.pad(flat, ((0, 0), (0, missing)), constant_values=fill)
+        return flat.reshape(-1, WARP)

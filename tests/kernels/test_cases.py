@@ -1,0 +1,48 @@
+"""60 launches counted by an independent interpreter: output, counters, or the named error."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from distlearn.kernels import KernelError, kernels_from_text, launch
+
+DATA = Path(__file__).parents[1] / "data" / "gpu"
+CASES = json.loads((DATA / "cases.json").read_text())
+KERNELS = kernels_from_text((DATA / "kernels.txt").read_text(), str(DATA / "kernels.txt"))
+ARRAYS = np.load(DATA / "arrays.npz")
+# Each takes the oracle some seconds; other launches of these kernels, or `test_agree.py`, remain.
+SLOW = {"29_gemm_naive", "31_gemm_naive", "33_gemm_naive", "35_gemm_naive_uncoalesced",
+        "38_gemm_tiled32", "39_gemm_regtile_2d"}
+
+
+def expected(case, executor):
+    inputs = [ARRAYS[f"{case['id']}/in{i}"].copy() for i in range(case["arrays"])]
+
+    def run():
+        return launch(KERNELS[case["kernel"]], tuple(case["grid"]), tuple(case["block"]), *inputs,
+                      *case["scalars"], executor=executor)
+
+    if case["expect"] != "ok":
+        with pytest.raises(KernelError) as caught:
+            run()
+        assert caught.value.kind == case["expect"], caught.value
+        assert caught.value.race_kinds == case.get("race_kinds", caught.value.race_kinds)
+        assert caught.value.line > 0
+        return
+    report = run()
+    np.testing.assert_array_equal(inputs[0], ARRAYS[f"{case['id']}/out"])
+    assert {name: report.counters[name] for name in case["counters"]} == case["counters"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_oracle(case):
+    if case["id"] in SLOW:
+        pytest.skip("large for the oracle")
+    expected(case, "oracle")
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_simt(case):
+    expected(case, "simt")
