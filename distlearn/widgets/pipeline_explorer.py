@@ -31,7 +31,7 @@ GROUPS = {
 """The list of schedules as the explorer shows it; others than these come at its end."""
 SCHEDULES = ("gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "pipedream")
 """Schedules of which a page carries all orders."""
-ENDS = {name: (8, 12) for name in NAMES if name not in SCHEDULES} | {"v_auto": (4, 8)}
+ENDS = {name: (8, 12) for name in NAMES if name not in SCHEDULES} | {"v_auto": (4, 6)}
 """Last p and m for which a page carries the orders of the other ones."""
 ZOOMS = (1, 2, 4)
 _WIDTH = 760

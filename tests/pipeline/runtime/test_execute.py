@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ P, M = 4, 8
 LIMIT_S = 120
 VARIED_V = ("interleaved_1f1b", "breadth_first", "interleaved_zero_bubble", "gis", "gis_h")
 ASYNCHRONOUS = ("pipedream", "pipedream_2bw", "pipemare", "xpipe", "amdp")
+SIX = ("1f1b", "zb_v", "bpipe", "seq1f1b", "dualpipe", "mario")  # between processes too
 SYNCHRONOUS = [name for name in NAMES if name not in ASYNCHRONOUS]
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("1f1b", {"m": 2}), ("bpipe", {"p": 6, "m": 12}), ("gis", {"v": 2, "offload": 2}),
@@ -229,12 +233,17 @@ def test_what_cannot_run_is_refused(schedule: Schedule, batch: tuple[int, int],
         execute(schedule, gpt(), (ids, ids), **options)
 
 
-@pytest.mark.parametrize("engine", [
-    pytest.param("mpi", marks=pytest.mark.skipif(
-        find_spec("mpi4py") is None, reason="mpi4py is not installed")),
-    pytest.param("torch", marks=pytest.mark.skipif(
-        find_spec("torch") is None, reason="torch is not installed")),
-])
-@pytest.mark.parametrize("name", ["1f1b", "zb_v", "bpipe", "seq1f1b", "dualpipe", "mario"])
-def test_six_schedules_between_processes(name: str, engine: str) -> None:
-    check(schedule_of(name), engine)
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
+def test_six_schedules_under_mpiexec() -> None:
+    script = Path(__file__).with_name("six_schedules.py")
+    done = subprocess.run([sys.executable, "-c", "from distlearn.cli import main; main()",
+                           "mpirun", "-n", "4", str(script)],
+                          capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(f"{name} checked" for name in SIX * 4)
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("name", SIX)
+def test_six_schedules_over_gloo(name: str) -> None:
+    check(schedule_of(name), "torch")
