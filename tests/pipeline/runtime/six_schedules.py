@@ -5,9 +5,9 @@ One job for all, because starting four processes costs far more than what they d
 
 import sys
 
-from test_execute import SIX, check, schedule_of  # beside this script
-
 if __name__ == "__main__":
+    from test_execute import SIX, check, schedule_of  # beside this script
+
     for name in SIX:
         check(schedule_of(name), "mpi")
         sys.stdout.write(f"{name} checked\n")
