@@ -14,6 +14,7 @@ def main() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by whoever started us
+            # open until we end; plain open, so that nothing more is loaded before `app`
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     try:
         from distlearn.cli.app import app  # on use, so that Ctrl-C is quiet from the start

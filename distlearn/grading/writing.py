@@ -214,7 +214,7 @@ def _put(files: Mapping[Path, str]) -> None:
                 temporary[path].write_text(content, encoding="utf-8", newline="\n")
         for path in files:
             with _named(path):
-                os.replace(temporary[path], path)  # noqa: PTH105
+                temporary[path].replace(path)
     except BaseException:  # also Ctrl-C
         for path in temporary.values():
             path.unlink(missing_ok=True)

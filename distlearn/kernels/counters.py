@@ -43,10 +43,6 @@ NSIGHT = {
     "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
 }
 
-SECTOR_BYTES = 32
-LINE_BYTES = 128
-BANKS = 32
-WORD_BYTES = 4
 WARP = 32
 
 

@@ -101,6 +101,7 @@ if hasattr(os, "register_at_fork"):
 @cache
 def _openblas() -> tuple[Callable[[], int], Callable[[int], Any]] | None:
     """The calls that read and set OpenBLAS's number of threads, if numpy is built on it."""
+    # no public name leads to the extension that BLAS is linked with
     core = np._core._multiarray_umath  # type: ignore[attr-defined]
     try:
         library = ctypes.CDLL(core.__file__)  # finds what the extension is linked with, too

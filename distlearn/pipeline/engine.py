@@ -177,7 +177,7 @@ class _Run:
         comm = 0.0 if self.link else float(self.costs.comm)  # type: ignore[arg-type]
         return [[comm if 0 <= s + step < stages and copy[s] != copy[s + step] else 0.0
                  for s in range(stages)]
-                for copy in self.schedule.copies or (self.schedule.placement,)]
+                for copy in self.schedule.placements]
 
     def other(self, rank: int, action: tuple[object, ...], now: float
               ) -> tuple[float, float, float] | None:

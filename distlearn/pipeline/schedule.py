@@ -112,6 +112,11 @@ class Schedule:
         """Number of stages of the whole pipeline, ``p * v``."""
         return self.p * self.v
 
+    @property
+    def placements(self) -> tuple[tuple[int, ...], ...]:
+        """``[copy][stage]``: the rank of each stage, in every copy of the model."""
+        return self.copies or (self.placement,)
+
     def home(self, stage: int, microbatch: int) -> int:
         """The rank that does ``stage`` of ``microbatch``."""
         if not self.direction:
@@ -120,7 +125,7 @@ class Schedule:
 
     def held(self, rank: int) -> tuple[int, ...]:
         """The stages whose weights ``rank`` holds, one entry per copy held."""
-        return tuple(stage for copy in self.copies or (self.placement,)
+        return tuple(stage for copy in self.placements
                      for stage, home in enumerate(copy) if home == rank)
 
     def to_text(self) -> str:

@@ -117,7 +117,7 @@ def run(schedule: Schedule, costs: Costs) -> tuple[list[list[float]], list[list[
 def _check_placed(schedule: Schedule) -> list[int]:
     """Every action is there once, on the rank that holds its stage. What each unit has, as bits."""
     stages, m, slices = schedule.stages, schedule.m, schedule.slices
-    copies = schedule.copies or (schedule.placement,)
+    copies = schedule.placements
     direction = schedule.direction or (0,) * m
     masks = [0] * (stages * m * slices)
     for rank, actions in enumerate(schedule.ranks):

@@ -197,7 +197,7 @@ def _shades(timeline: Timeline) -> list[list[int]]:
     """``[copy][stage]``: which of its rank's stages it is, after those of the copies before."""
     s = timeline.schedule
     return [[copy * s.v + chunk for chunk in _chunks(s.p, placement)]
-            for copy, placement in enumerate(s.copies or (s.placement,))]
+            for copy, placement in enumerate(s.placements)]
 
 
 def _chunks(p: int, placement: Iterable[int]) -> list[int]:

@@ -34,7 +34,7 @@ def encode(schedule: Schedule) -> list[str]:
     >>> encode(build("1f1b", p=4, m=8))[:2]
     ['F4(BF)4B4', 'F3(BF)5B3']
     """
-    stages = stages_of_ranks(schedule.copies or (schedule.placement,), schedule.p)
+    stages = stages_of_ranks(schedule.placements, schedule.p)
     if max(map(len, stages)) > 27:
         raise ValueError(f"an order string has names for 27 chunks per rank; got v={schedule.v}")
     return [_encode_rank(actions, stages[rank], schedule.slices)

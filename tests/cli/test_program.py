@@ -90,7 +90,7 @@ def test_closed_pipe_is_quiet_whoever_writes(command):
     assert error == b""
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full to write to")
 @pytest.mark.parametrize("command", [["--help"], ["schedule", "--help"], ["schedules"],
                                      ["schedule", "1f1b", "-p", "2", "-m", "2", "--json"]])
 def test_output_that_cannot_be_written_is_one_line(command):

@@ -29,6 +29,8 @@ Fractal = tuple[int, int]
 
 FORMATS = ("Nz", "Zz", "Zn")
 
+# ``format`` is the vendor's word for it, and the public name: it may hide the builtin here (A002).
+
 
 def to_fractals(matrix: Array, format: str, fractal: Fractal) -> Array:  # noqa: A002
     """A matrix (ND) in another format, padded with zeros to whole fractals.
@@ -108,12 +110,12 @@ def fractal_bytes(shape: tuple[int, int], format: str, fractal: Fractal,  # noqa
     return -(-shape[0] // high) * -(-shape[1] // wide) * high * wide * itemsize
 
 
-def _steps(format: str, fractal: Fractal) -> Fractal:  # noqa: A002
+def _steps(name: str, fractal: Fractal) -> Fractal:
     """Rows and columns of the matrix that one fractal covers."""
     r, c = fractal
-    return (c, r) if format == "Zn" else (r, c)
+    return (c, r) if name == "Zn" else (r, c)
 
 
-def _check(format: str) -> None:  # noqa: A002
-    if format not in FORMATS:
-        raise ValueError(f"format must be one of {', '.join(FORMATS)}; got {format!r}")
+def _check(name: str) -> None:
+    if name not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}; got {name!r}")

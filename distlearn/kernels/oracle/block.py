@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from distlearn.kernels.counters import BANKS, INDEX, LINE_BYTES, SECTOR_BYTES, WORD_BYTES
+from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES
+from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Global
 from distlearn.kernels.oracle.races import Interval, Touch
@@ -106,7 +107,6 @@ class Block:
     def touch(self, thread: Thread, op: str, site: int, array: Global | Small, flat: int) -> None:
         """Note an access for counters, races and reads of what nobody wrote."""
         key, line = thread.key(site), thread.line_of(site)
-        thread.last = site  # type: ignore[attr-defined]
         if isinstance(array, Global):
             space, number, size = "global", array.memory.number, array.memory.itemsize
         else:
@@ -174,8 +174,8 @@ class Block:
 
 def wavefronts(flats: set[int], size: int) -> int:
     """The most distinct 4-byte words in one bank; elements of 8 bytes take two words."""
-    words = {flat * size // WORD_BYTES + extra for flat in flats
-             for extra in range(max(1, size // WORD_BYTES))}
+    words = {flat * size // BANK_BYTES + extra for flat in flats
+             for extra in range(max(1, size // BANK_BYTES))}
     banks = [word % BANKS for word in words]
     return max(map(banks.count, set(banks)))
 

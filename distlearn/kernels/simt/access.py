@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from distlearn.kernels.counters import BANKS, INDEX, LINE_BYTES, SECTOR_BYTES, WORD_BYTES
+from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES
+from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Global, row_major
 from distlearn.kernels.simt.numbers import Whole, fits, integer, numeric
@@ -193,8 +194,8 @@ def shared_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask
     """Requests and wavefronts."""
     elements, active, times = warp_rows(space, vec, const, mask)
     requests = int(np.count_nonzero(active.any(axis=1)))
-    words = elements * size // WORD_BYTES
-    if size > WORD_BYTES:
+    words = elements * size // BANK_BYTES
+    if size > BANK_BYTES:
         words, active = np.hstack((words, words + 1)), np.hstack((active, active))
     words = np.sort(np.where(active, words, -1), axis=1)
     new = words >= 0

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from distlearn.nn import Array, Grads
 from distlearn.pipeline.runtime.program import RankReport
-from distlearn.pipeline.runtime.sums import home
 from distlearn.pipeline.schedule import Schedule
 
 
@@ -73,7 +72,7 @@ def gather(schedule: Schedule, engine: str, names: list[str], reports: list[Rank
     for report in reports:
         for key, loss in report.losses.items():
             losses[key[1]] += loss
-    homes = [home(schedule, (0, stage)) for stage in range(schedule.stages)]
+    homes = schedule.placements[0]
     weights = tuple(reports[r].weights[0, stage] for stage, r in enumerate(homes))
     gradients = tuple(reports[r].gradients.get((0, stage), {}) for stage, r in enumerate(homes))
     return Run(

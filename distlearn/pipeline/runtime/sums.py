@@ -14,12 +14,12 @@ from distlearn.pipeline.schedule import Schedule
 def home(schedule: Schedule, place: Place) -> int:
     """The rank that holds a stage of a copy."""
     copy, stage = place
-    return (schedule.copies or (schedule.placement,))[copy][stage]
+    return schedule.placements[copy][stage]
 
 
 def places(schedule: Schedule) -> list[Place]:
     """All stages of all copies."""
-    return [(copy, stage) for copy in range(max(1, len(schedule.copies)))
+    return [(copy, stage) for copy in range(len(schedule.placements))
             for stage in range(schedule.stages)]
 
 
