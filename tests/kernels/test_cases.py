@@ -12,9 +12,6 @@ DATA = Path(__file__).parents[1] / "data" / "gpu"
 CASES = json.loads((DATA / "cases.json").read_text())
 KERNELS = kernels_from_text((DATA / "kernels.txt").read_text(), str(DATA / "kernels.txt"))
 ARRAYS = np.load(DATA / "arrays.npz")
-# Each takes the oracle some seconds; other launches of these kernels, or `test_agree.py`, remain.
-SLOW = {"29_gemm_naive", "31_gemm_naive", "33_gemm_naive", "35_gemm_naive_uncoalesced",
-        "38_gemm_tiled32", "39_gemm_regtile_2d"}
 
 
 def expected(case, executor):
@@ -38,8 +35,6 @@ def expected(case, executor):
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_oracle(case):
-    if case["id"] in SLOW:
-        pytest.skip("large for the oracle")
     expected(case, "oracle")
 
 
