@@ -24,6 +24,7 @@ from threading import Event
 from typing import Any
 
 from distlearn.grading import hidden
+from distlearn.grading.confine import MOST_PROCESSES
 from distlearn.grading.outcome import KINDS, Outcome, Run
 from distlearn.grading.plain import decode, encode, legible
 from distlearn.grading.submission import Cell
@@ -132,7 +133,7 @@ class _Child:
         self.messages: list[dict[str, Any]] = []
         self.ready_at: float | None = None
         self.ended: dict[str, Any] | None = None
-        self.loaded = self.late = self.flooded = False
+        self.loaded = self.late = self.flooded = self.crowded = False
         request_read, request_write = os.pipe()
         self.result, result_write = os.pipe()
         root = str(Path(__file__).resolve().parents[2])
@@ -167,6 +168,8 @@ class _Child:
                 self.ready_at = self.ready_at or time.monotonic()
             elif message.get("kind") == "loaded":
                 self.loaded = True
+            elif message.get("kind") == "crowded":
+                self.crowded = True
             elif message.get("kind") == "ended":
                 self.ended = message
             else:
@@ -212,7 +215,8 @@ def _listen(child: _Child, calls: int, limits: Limits, cancel: Event | None) -> 
                 child.late = now - child.ready_at > WALL_FACTOR * limits.seconds
             finished = len(child.messages) >= calls or _closing(child.messages)
             cancelled = cancel is not None and cancel.is_set()
-            if finished or cancelled or child.late or child.flooded or child.ended:
+            stopped = child.late or child.flooded or child.crowded or child.ended
+            if finished or cancelled or stopped:
                 return
 
 
@@ -237,7 +241,7 @@ def _why_ended(child: _Child, limits: Limits) -> Outcome:
     cpu, number = ended.get("cpu"), ended.get("signal")
     if child.flooded:
         return Outcome("silent", message="it sent more than can be read")
-    if ended.get("crowded"):
+    if child.crowded:
         return Outcome("processes")
     spent = isinstance(cpu, int | float) and cpu >= limits.seconds and bool(number)
     if spent or number in (signal.SIGPROF, signal.SIGXCPU):
@@ -290,7 +294,11 @@ def _private() -> Iterator[Path]:
 
 
 def _processes() -> int:
-    """How many processes this user may have in all: 64 more than now; 0 if no limit would hold."""
+    """How many processes this user may have in all; 0 if no limit would hold.
+
+    More than `confine` lets live, so that it is who ends too many, and says so, also while other
+    programs of this user start some.
+    """
     if os.getuid() == 0 or not Path("/proc").is_dir():
         return 0
     count = 0
@@ -298,4 +306,4 @@ def _processes() -> int:
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and entry.stat().st_uid == os.getuid():
                 count += len(list((entry / "task").iterdir()))
-    return count + 64
+    return count + 4 * MOST_PROCESSES
