@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from distlearn.cli.errors import Found
-from distlearn.cli.files import read_text, write_text
 from distlearn.cli.values import OptionalValues, count, setting, times
+from distlearn.grading.files import read_text, write_text
 
 if TYPE_CHECKING:
     from distlearn.pipeline import Timeline

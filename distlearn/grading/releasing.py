@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from distlearn.grading.files import write_texts
 
 _BEGIN = re.compile(r"^\s*###\s*BEGIN SOLUTION\s*$")
 _END = re.compile(r"^\s*###\s*END SOLUTION\s*$")
@@ -80,10 +81,8 @@ def release(
         elif old is not None and not overwrite and edited(old):
             kept.append(path)
         else:
-            temporary = path.with_name(f".{name}.{os.getpid()}.tmp")
-            temporary.write_text(text, encoding="utf-8", newline="\n")
-            os.replace(temporary, path)  # noqa: PTH105
             written.append(path)
+    write_texts({path: made[path.name] for path in written})
     return Released(tuple(written), tuple(unchanged), tuple(kept))
 
 

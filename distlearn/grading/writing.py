@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import errno
 import io
 import json
-import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from distlearn.grading.faces import html, text
+from distlearn.grading.files import write_texts
 from distlearn.grading.judge import CaseResult, QuestionResult, short
 from distlearn.grading.report import Report, StudentResult
 
@@ -35,7 +34,7 @@ def prepare(folder: Path) -> None:
     for name in ("gradebook.csv", "questions.csv", "results.json"):
         if (folder / name).is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder, not a result", str(folder / name))
-    _put({folder / ".distlearn": "", folder / "feedback" / ".distlearn": ""})
+    write_texts({folder / ".distlearn": "", folder / "feedback" / ".distlearn": ""})
     for place in (folder, folder / "feedback"):
         (place / ".distlearn").unlink()
 
@@ -63,7 +62,7 @@ def write(report: Report, folder: Path) -> None:
     files[folder / "results.json"] = json.dumps(
         _json(report, names), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     files[folder / "gradebook.csv"] = _csv(_gradebook_rows(report))
-    _put(files)
+    write_texts(files)
     for name in before - set(names.values()):
         for suffix in (".md", ".html"):
             (feedback / f"{name}{suffix}").unlink(missing_ok=True)
@@ -202,32 +201,6 @@ def _result(result: QuestionResult) -> dict[str, Any]:
         "wanted": short(shown.wanted, 300) if shown else "",
         "hint": result.hint, "notes": list(result.notes),
     }
-
-
-def _put(files: Mapping[Path, str]) -> None:
-    """Write under temporary names, and rename when all are there."""
-    temporary: dict[Path, Path] = {}
-    try:
-        for number, (path, content) in enumerate(files.items()):
-            temporary[path] = path.with_name(f".distlearn-{os.getpid()}-{number}.tmp")
-            with _named(path):
-                temporary[path].write_text(content, encoding="utf-8", newline="\n")
-        for path in files:
-            with _named(path):
-                temporary[path].replace(path)
-    except BaseException:  # also Ctrl-C
-        for path in temporary.values():
-            path.unlink(missing_ok=True)
-        raise
-
-
-@contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Give an error the name of the file that was to be written."""
-    try:
-        yield
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from None
 
 
 _PAGE = (
