@@ -36,6 +36,11 @@ $(STAMPS)/setup: requirements.lock pyproject.toml
 	@cp book/jupyterlab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
 	@touch $@
 
+# What only contributors need: linters and the browser's driver.
+$(STAMPS)/tools: $(STAMPS)/setup requirements-tools.lock
+	@$(BIN)/python -m pip install --quiet --requirement requirements-tools.lock
+	@touch $@
+
 book: $(page)  ## build the executed HTML book and print its path
 	@echo "The book: file://$(CURDIR)/$(page)"
 
@@ -64,13 +69,13 @@ $(STAMPS)/exercises: $(STAMPS)/setup $(solutions) $(library)
 	@$(BIN)/distlearn release
 	@touch $@
 
-check: $(STAMPS)/setup  ## ruff, mypy --strict, import layers, exercises in step with solutions
+check: $(STAMPS)/tools  ## ruff, mypy --strict, import layers, exercises in step with solutions
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/distlearn release --check
 
-browser: $(STAMPS)/setup $(page)  ## drive the built book in headless Chromium
+browser: $(STAMPS)/tools $(page)  ## drive the built book in headless Chromium
 	@$(BIN)/python -m pytest -m browser tests
 
 bench: $(STAMPS)/setup  ## speed, as ratios against peers and floors
