@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from distlearn.cli.errors import Found
-from distlearn.cli.values import OptionalValues, count, setting, times
+from distlearn.cli.values import OptionalValues, count, named_times, setting, times
 from distlearn.grading.files import read_text, write_text
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ distlearn schedule 1f1b -p 4 -m 8
 distlearn schedule interleaved_1f1b -p 4 -m 8 -v 2 --svg timeline.svg
 
 distlearn schedule zb_h1 -p 4 -m 8 -I 1.2 -W 0.8 --comm 0.1 --json
+
+distlearn schedule zb_auto -p 4 -m 8 -o mem_limit=3 -F 1 -B 5/2 -W 1
 """
 
 VALIDATE_EXAMPLES = """[bold]Example[/bold]
@@ -76,14 +78,20 @@ def schedule(
         help="Microbatches that take a turn on one chunk (interleaved_1f1b).")] = None,
     option: Annotated[list[Any] | None, typer.Option(
         "--option", "-o", parser=setting, metavar="NAME=VALUE", show_default=False,
-        help="Any option of the schedule, as often as needed: -o slices=2 -o overlap=true. "
+        help="Any option of the schedule, as often as needed: slices=2, overlap=true, mem_limit=3. "
              "[bold]distlearn schedules[/bold] lists them.")] = None,
-    F: Annotated[Any, _time("-F", "Forward; default 1. One number, or one per stage: 1,2,1,1")]
+    F: Annotated[Any, _time(
+        "-F", "Forward; default 1. One number (or a fraction, 1/3), or one per stage: 1,2,1,1")]
     = None,
     B: Annotated[Any, _time("-B", "Full backward; default I + W, or 2.")] = None,
     I: Annotated[Any, _time("-I", "Input-gradient half of the backward.")] = None,
     W: Annotated[Any, _time("-W", "Weight-gradient half of the backward.")] = None,
     comm: Annotated[Any, _time("--comm", "Transfer to another rank; default 0.")] = None,
+    made_for: Annotated[Any, typer.Option(
+        "--made-for", parser=named_times, metavar="NAME=TIME,...", show_default=False,
+        rich_help_panel=_COSTS,
+        help="Times for which a search (zb_auto and others) makes its order, if other than those "
+             "it is run with: F=1,I=1,W=1,comm=0.1")] = None,
     svg: Annotated[str | None, typer.Option(
         "--svg", metavar="[FILE]", rich_help_panel=_OUTPUT,
         help="Write the figure as SVG; without FILE to stdout, instead of the drawing.")] = None,
@@ -104,7 +112,7 @@ def schedule(
 ) -> None:
     """Draw a pipeline schedule to scale, with its bubble and memory, and the formulas beside."""
     from distlearn.cli.numbers import Formula
-    from distlearn.pipeline import Costs, build, simulate
+    from distlearn.pipeline import Costs, build, definition, simulate
 
     options: dict[str, Any] = {} if group is None else {"group": group}
     for key, value in option or ():
@@ -112,13 +120,22 @@ def schedule(
             raise ValueError(f"option {key} is given twice")
         if key in ("p", "m", "v", "costs"):
             raise ValueError(f"option {key} has a flag of its own: -p, -m, -v; times are -F, -B, "
-                             "-I, -W, --comm")
+                             "-I, -W, --comm, and --made-for for those of a search")
         options[key] = value
     given = {"F": F, "B": B, "I": I, "W": W, "comm": comm}
     costs = Costs(**{key: value for key, value in given.items() if value is not None})
-    made = build(name, p, m, v, costs=costs, **options)
+    if made_for is None:
+        made = build(name, p, m, v, costs=costs, **options)
+    else:
+        if "costs" not in inspect.signature(definition(name)).parameters:
+            raise ValueError(f"--made-for is for a search; the order of {name} does not depend on "
+                             "times")
+        made = build(name, p, m, v, costs=Costs(**made_for), **options)
     timeline = simulate(made, costs)
-    formula = Formula.of(timeline, options)
+    formula = Formula.of(timeline, options) if made_for is None else Formula(
+        None, None, "the order was made for other times")
+    if made_for is not None:
+        options["costs"] = made_for
     to_stdout = [flag for flag, on in (("--svg", svg == "-"), ("--json", json == "-"),
                                        ("--text", text)) if on]
     if len(to_stdout) > 1:

@@ -25,24 +25,51 @@ def count(text: str | int) -> int:
 
 
 def times(text: str) -> float | tuple[float, ...]:
-    """One time >= 0, or one per stage, separated by commas.
+    """One time >= 0, or one per stage, separated by commas; 1/3 is a third.
 
     Examples
     --------
-    >>> times("1.5"), times("1,2,2,1")
-    (1.5, (1.0, 2.0, 2.0, 1.0))
+    >>> times("1.5"), times("1,2,2,1"), times("2/4")
+    (1.5, (1.0, 2.0, 2.0, 1.0), 0.5)
     """
     numbers = []
     for part in text.split(","):
-        try:
-            number = float(part) if "_" not in part else math.nan
-        except ValueError:
-            number = math.nan
+        number = _share(part)
         if not math.isfinite(number) or number < 0:
-            raise typer.BadParameter(
-                f"{text!r} is not a time: a number >= 0, or one per stage separated by commas")
+            raise typer.BadParameter(f"{text!r} is not a time: a number >= 0 or a fraction such as "
+                                     "1/3, or one per stage separated by commas")
         numbers.append(number)
     return tuple(numbers) if "," in text else numbers[0]
+
+
+def _share(text: str) -> float:
+    """A number, or one divided by another; nan for what is neither."""
+    above, slash, below = text.partition("/")
+    try:
+        return float(above) / float(below if slash else 1) if "_" not in text else math.nan
+    except (ValueError, ZeroDivisionError):
+        return math.nan
+
+
+def named_times(text: str) -> dict[str, float]:
+    """Times by name, ``F=1,B=2,comm=0.1``.
+
+    Examples
+    --------
+    >>> named_times("F=1,B=5/2")
+    {'F': 1.0, 'B': 2.5}
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        number = _share(value)
+        if not equals or name not in ("F", "B", "I", "W", "comm") or not 0 <= number < math.inf:
+            raise typer.BadParameter(f"{part!r} is not a time by name: F, B, I, W or comm, as in "
+                                     "F=1,B=2,comm=0.1")
+        if name in found:
+            raise typer.BadParameter(f"{name} is given twice in {text!r}")
+        found[name] = number
+    return found
 
 
 def setting(text: str) -> tuple[str, int | float | bool | str | None]:

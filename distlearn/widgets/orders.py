@@ -21,7 +21,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from distlearn.pipeline import Action, Pair, Schedule, Slice, build
+from distlearn.widgets.variants import options_of
 
+_BEYOND = ("this page has the orders of {} for p <= {} and m <= {} only; "
+           "in JupyterLab the explorer has any sizes")
 _TOKEN = re.compile(r"\(|\)(\d+)|([A-Z])([a-z]?)(?:\.(\d+))?"
                     r"(?:&([A-Z])([a-z]?)(?:\.(\d+))?)?(\d*)")
 
@@ -68,6 +71,8 @@ def catalogue(names: Sequence[str], ps: Sequence[int], ms: Sequence[int],
     Parameters
     ----------
     names : sequence of str
+        Schedules, or keys with an option, such as ``dapple policy=B``. Orders with ``mem_limit``
+        beyond ``ends`` are left out.
     ps, ms : sequence of int
         Sizes to cover.
     vs : mapping of str to sequence of int
@@ -89,6 +94,8 @@ def catalogue(names: Sequence[str], ps: Sequence[int], ms: Sequence[int],
     placements: dict[str, Any] = {}
     copies: dict[str, Any] = {}
     for name in names:
+        schedule_name, _, option = name.partition(" ")
+        options = options_of(option)
         orders[name], placements[name] = {}, {}
         for v in vs[name]:
             of_v: dict[int, Any] = {}
@@ -97,9 +104,14 @@ def catalogue(names: Sequence[str], ps: Sequence[int], ms: Sequence[int],
             for p in ps:
                 of_v[p] = {}
                 for m in ms:
+                    last_p, last_m = (ends or {}).get(name, (p, m))
+                    beyond = p > last_p or m > last_m
+                    if beyond and "mem_limit" in options:
+                        continue
                     try:
-                        _refuse_beyond(name, p, m, (ends or {}).get(name))
-                        schedule = build(name, p=p, m=m, v=v)
+                        if beyond:
+                            raise ValueError(_BEYOND.format(name, last_p, last_m))
+                        schedule = build(schedule_name, p=p, m=m, v=v, **options)
                     except ValueError as error:
                         of_v[p][m] = errors.setdefault(str(error), len(errors))
                         continue
@@ -111,12 +123,6 @@ def catalogue(names: Sequence[str], ps: Sequence[int], ms: Sequence[int],
                     of_v[p][m] = [strings.setdefault(text, len(strings)) for text in texts]
     return {"strings": list(strings), "errors": list(errors), "orders": orders,
             "placements": placements, "copies": copies}
-
-
-def _refuse_beyond(name: str, p: int, m: int, end: tuple[int, int] | None) -> None:
-    if end and (p > end[0] or m > end[1]):
-        raise ValueError(f"this page has the orders of {name} for p <= {end[0]} and "
-                         f"m <= {end[1]} only; in JupyterLab the explorer has any sizes")
 
 
 def _encode_rank(actions: Sequence[Action], stages: Sequence[int], slices: int) -> str:

@@ -16,7 +16,16 @@ from distlearn.plots.look import ATTRIBUTES, RECOMPUTATION_STYLE, STYLE
 from distlearn.plots.numbers import number
 from distlearn.widgets.face import Face, face_style, without_style
 from distlearn.widgets.orders import catalogue
-from distlearn.widgets.pipeline_view import FORMULAS, SEARCHED, Setting, View, look_at, traits_of
+from distlearn.widgets.pipeline_view import (
+    FORMULAS,
+    MADE_FOR,
+    NOTES,
+    Setting,
+    View,
+    look_at,
+    traits_of,
+)
+from distlearn.widgets.variants import LIMIT_ENDS, VARIANTS, page_limits
 
 GROUPS = {
     "one after the other": ("gpipe", "1f1b", "dapple", "bpipe"),
@@ -31,8 +40,11 @@ GROUPS = {
 """The list of schedules as the explorer shows it; others than these come at its end."""
 SCHEDULES = ("gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "pipedream")
 """Schedules of which a page carries all orders."""
-ENDS = {name: (8, 12) for name in NAMES if name not in SCHEDULES} | {"v_auto": (4, 6)}
-"""Last p and m for which a page carries the orders of the other ones."""
+ENDS = {name: (8, 12) for name in NAMES if name not in SCHEDULES} | {"v_auto": (4, 6)} | {
+    f"{name} {option}": (6, 10) for name in NAMES for option in VARIANTS.get(name, ())} | {
+    f"{name} mem_limit={limit:g}": ends for name, ends in LIMIT_ENDS.items()
+    for limit in page_limits(name)}
+"""Last p and m for which a page carries the orders of the other ones, with options or a limit."""
 ZOOMS = (1, 2, 4)
 _WIDTH = 760
 _FAR = {"p": 64, "m": 512, "v": 27}  # of pages that a reader would still wait for
@@ -71,6 +83,8 @@ class PipelineExplorer(Face):
         Time of a transfer between ranks.
     limit : float
         Activations, in whole microbatches, that a rank has room for; 0 for no limit.
+    option : str
+        An option of the schedule, one of its `VARIANTS`, such as ``overlap=true``; "" for none.
     schedules : sequence of str
         The schedules to choose from. Default: all.
     max_p, max_m, max_v : int
@@ -98,7 +112,7 @@ class PipelineExplorer(Face):
 
     def __init__(self, schedule: str = "1f1b", p: int = 4, m: int = 8, v: int = 2, *,
                  F: float = 1.0, B: float | None = None, I: float | None = None,
-                 W: float | None = None, comm: float = 0.0, limit: float = 0.0,
+                 W: float | None = None, comm: float = 0.0, limit: float = 0.0, option: str = "",
                  schedules: Sequence[str] = NAMES, max_p: int = 8, max_m: int = 32,
                  max_v: int = 4) -> None:
         names = tuple(schedules)
@@ -106,6 +120,10 @@ class PipelineExplorer(Face):
             definition(name)  # says which names there are
         if schedule not in names:
             raise ValueError(f"schedule must be one of {', '.join(names)}; got {schedule!r}")
+        offered = ("", *VARIANTS.get(schedule, ()))
+        if option not in offered:
+            raise ValueError(f"the explorer offers for {schedule} the options "
+                             f"{', '.join(offered[1:]) or 'none'}; got option={option!r}")
         self._names = tuple(dict.fromkeys(
             name for group in (*GROUPS.values(), names) for name in group if name in names))
         self._most = {"p": max_p, "m": max_m, "v": max_v}
@@ -127,7 +145,9 @@ class PipelineExplorer(Face):
         self._first = {"p": p, "m": m, "v": v, "F": costs_F, "B": costs_B, "W": costs_W,
                        "comm": costs.one_comm()}
         self._controls: dict[str, Any] = {"schedule": ipywidgets.Dropdown(
-            options=self._names, value=schedule, description="schedule")}
+            options=self._names, value=schedule, description="schedule"),
+            "option": ipywidgets.Dropdown(
+                options=_options(schedule), value=option, description="option")}
         for key in ("p", "m", "v"):
             self._controls[key] = ipywidgets.IntSlider(
                 value=self._first[key], min=1, max=self._most[key], description=_label(key))
@@ -161,14 +181,18 @@ class PipelineExplorer(Face):
     def setting(self) -> Setting:
         """What the controls say now; v and W only where the schedule has them."""
         at = {key: control.value for key, control in self._controls.items()}
-        traits = traits_of(at["schedule"])
+        traits = traits_of(at["schedule"], at["option"])
         times = {key: round(float(at[key]), 9) for key in ("F", "B", "W", "comm")}
         return Setting(at["schedule"], at["p"], at["m"], at["v"] if traits.v else traits.fixed,
                        times["F"], times["B"], times["W"] if traits.W else None, times["comm"],
-                       float(at["limit"]))
+                       float(at["limit"]), at["option"])
 
     def _update(self, change: Any = None) -> None:
-        traits = traits_of(self._controls["schedule"].value)
+        schedule, option = self._controls["schedule"].value, self._controls["option"]
+        if option.options != _options(schedule):
+            option.options = _options(schedule)  # also goes back to the first: calls this again
+        option.disabled = len(option.options) == 1
+        traits = traits_of(schedule, option.value)
         self._controls["v"].disabled = not traits.v
         self._controls["W"].disabled = not traits.W
         self.view = view = look_at(self.setting, width=_WIDTH * self._controls["zoom"].value,
@@ -185,8 +209,11 @@ class PipelineExplorer(Face):
     def static_body(self, ident: str) -> str:
         """Controls, picture and numbers of the setting that the controls show now."""
         view = look_at(self.setting, width=_WIDTH)
-        traits = traits_of(self._controls["schedule"].value)
-        parts = ['<div class="dl-controls">', self._select_schedule()]
+        traits = self.setting.traits
+        options = _options(self._controls["schedule"].value)
+        parts = ['<div class="dl-controls">', self._select_schedule(), _select(
+            "option", "option", [(value, text) for text, value in options],
+            self._controls["option"].value, disabled=len(options) == 1)]
         for key in ("p", "m", "v", "F", "B", "W", "comm", "limit"):
             control = self._controls[key]
             used = getattr(traits, key, True)
@@ -232,8 +259,12 @@ class PipelineExplorer(Face):
             "look": {"style": STYLE, "attributes": ATTRIBUTES, "kinds": dict(KIND_NAMES),
                      "recomputation": RECOMPUTATION_STYLE},
             "formulas": FORMULAS,
-            "searched": SEARCHED,
-            "traits": {name: asdict(traits_of(name)) for name in self._names},
+            "notes": NOTES,
+            "madeFor": MADE_FOR,
+            "variants": {name: VARIANTS.get(name, ()) for name in self._names},
+            "limits": {name: [*LIMIT_ENDS[name], page_limits(name)[0]]
+                       for name in self._names if name in LIMIT_ENDS},
+            "traits": {key: asdict(traits_of(*key.split(" "))) for key in _keys(self._names)},
             "catalogue": _catalogue(self._names, *self._most.values()),
         }
 
@@ -252,10 +283,23 @@ def _range(value: float) -> tuple[float, float, float]:
     return 0.0, most, round(step, 12)
 
 
-def _select(name: str, label: str, options: Sequence[tuple[str, str]], value: str) -> str:
+def _options(schedule: str) -> tuple[tuple[str, str], ...]:
+    """What the list of options shows, and the values behind it."""
+    return (("none", ""), *((option, option) for option in VARIANTS.get(schedule, ())))
+
+
+def _keys(names: Sequence[str]) -> list[str]:
+    """Schedules, alone and with each option."""
+    return [" ".join(filter(None, (name, option)))
+            for name in names for option in ("", *VARIANTS.get(name, ()))]
+
+
+def _select(name: str, label: str, options: Sequence[tuple[str, str]], value: str, *,
+            disabled: bool = False) -> str:
     rows = "".join(_option(key, text, value) for key, text in options)
     return (f'<label class="dl-control"><span><b>{label}</b></span>'
-            f'<select name="{name}" autocomplete="off">{rows}</select></label>')
+            f'<select name="{name}" autocomplete="off"{" disabled" if disabled else ""}>{rows}'
+            "</select></label>")
 
 
 def _option(key: str, text: str, value: str) -> str:
@@ -270,6 +314,10 @@ def _calls(view: View, *, copy: bool) -> str:
 
 @lru_cache
 def _catalogue(names: tuple[str, ...], max_p: int, max_m: int, max_v: int) -> dict[str, Any]:
-    vs = {name: range(1, max_v + 1) if traits_of(name).v else [traits_of(name).fixed]
-          for name in names}
-    return catalogue(names, range(1, max_p + 1), range(1, max_m + 1), vs, ENDS)
+    keys = [*_keys(names), *(f"{name} mem_limit={limit:g}" for name in names if name in LIMIT_ENDS
+                             for limit in page_limits(name))]
+    vs = {}
+    for key in keys:
+        traits = traits_of(*key.partition(" mem_limit")[0].split(" "))
+        vs[key] = range(1, max_v + 1) if traits.v else [traits.fixed]
+    return catalogue(keys, range(1, max_p + 1), range(1, max_m + 1), vs, ENDS)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from inspect import signature
+from typing import Any
 
 from distlearn.pipeline import Costs, Timeline, bubble_time, build, definition, simulate
 from distlearn.plots import describe, timeline_svg
 from distlearn.plots.numbers import number, percent
+from distlearn.widgets.variants import limit_on_page, mem_limit, options_of
 
 FORMULAS = {
     "gpipe": "(p-1)(F+B)",
@@ -28,10 +30,15 @@ FORMULAS = {
 """The idle time of a rank in the times of whole ranks, as `bubble_time` computes it."""
 
 
-SEARCHED = ("<p>This order comes from a search. Here it was made for F = I = W, free transfers and "
-            "the schedule's own memory limit; in JupyterLab it is searched again for the times and "
-            "the limit that you set.</p>")
-"""What a page says of a schedule whose order depends on the times."""
+NOTES = {
+    "times": "<p>This order comes from a search. Here it was made for F = I = W and free "
+             "transfers; in JupyterLab it is searched again for the times that you set.</p>",
+    "limit": "<p>This page has no order for that limit; the one shown keeps to the schedule's own. "
+             "In JupyterLab an order is made for every limit.</p>",
+}
+"""What a page says of a schedule whose order depends on the times, or on a limit."""
+MADE_FOR = "F=1,I=1,W=1"
+"""The times for which a page has the orders of a search."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ class Traits:
     partner : bool
         Whether rank r swaps with rank p-1-r.
     searched : bool
-        Whether the order depends on the times.
+        Whether the order is searched for the times.
     limited : bool
         Whether the search takes a memory limit.
     """
@@ -65,14 +72,15 @@ class Traits:
 
 
 @lru_cache
-def traits_of(name: str) -> Traits:
-    """Look at the schedule's definition and at a small one."""
+def traits_of(name: str, option: str = "") -> Traits:
+    """Look at the schedule's definition and at a small one, made with an option of `VARIANTS`."""
     parameters = signature(definition(name)).parameters
-    small = build(name, p=4, m=8)  # sizes that every schedule takes
+    options = options_of(option)
+    small = build(name, p=4, m=8, **options)  # sizes that every schedule takes
     choices = 0
     for v in (1, 2, 4) if "v" in parameters and name != "mario" else ():  # its base has one stage
         try:
-            build(name, p=4, m=8, v=v)
+            build(name, p=4, m=8, v=v, **options)
         except ValueError:
             continue
         choices += 1
@@ -80,7 +88,9 @@ def traits_of(name: str) -> Traits:
         v=choices > 1, fixed=small.v,
         W=any(part.kind == "I" for row in small.ranks for a in row for part in a.parts),
         slices=small.slices, batches=small.batches, partner=bool(small.partner),
-        searched="costs" in parameters, limited="mem_limit" in parameters)
+        searched="costs" in parameters and option != "prepose=false" and (
+            "method" not in parameters or option == "method=heuristic"),
+        limited="mem_limit" in parameters)
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,8 @@ class Setting:
         Time of one transfer, whatever v is.
     limit : float
         Whole microbatches' activations that a rank has room for; 0 for no limit.
+    option : str
+        An option of the schedule, as in `VARIANTS`; "" for none.
     """
 
     schedule: str
@@ -111,11 +123,17 @@ class Setting:
     W: float | None
     comm: float
     limit: float = 0.0
+    option: str = ""
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the schedule with its option."""
+        return traits_of(self.schedule, self.option)
 
     @property
     def pieces(self) -> int:
         """How many actions a rank's work on one microbatch is cut into: v, times slices."""
-        return self.v * traits_of(self.schedule).slices
+        return self.v * self.traits.slices
 
     def costs(self) -> Costs:
         """The times of one stage."""
@@ -143,27 +161,30 @@ def look_at(setting: Setting, *, width: int = 760, tooltips: bool = True,
     """Build, simulate and describe; what is refused comes back as the view's message.
 
     With ``search``, orders that depend on times and memory limit are made for those of the
-    setting; without, for the defaults, as on a page.
+    setting; without, as on a page: for the default times, and for a limit if the page has it.
     """
-    s, traits = setting, traits_of(setting.schedule)
-    options: dict[str, object] = {}
+    s, traits = setting, setting.traits
+    options: dict[str, Any] = options_of(s.option)
+    limited = traits.limited and s.limit and (
+        search or (not s.option and limit_on_page(s.schedule, s.p, s.m, s.limit)))
+    if limited:
+        options["mem_limit"] = mem_limit(s.schedule, s.limit)
+    notes = "" if search else (NOTES["times"] if traits.searched else "") + (
+        NOTES["limit"] if traits.limited and s.limit and not limited else "")
     try:
         if search and traits.searched:
             options["costs"] = s.costs()
-        if search and traits.limited and s.limit:
-            limit = s.limit * (s.v if s.schedule == "v_auto" else 1)
-            options["mem_limit"] = limit if s.schedule.startswith("zb") else int(limit)
         schedule = build(s.schedule, p=s.p, m=s.m, v=s.v, **options)
         timeline = simulate(schedule, s.costs())
     except ValueError as error:
         return View(message=str(error), status=str(error))
     return View(
         picture=timeline_svg(timeline, width=width, tooltips=tooltips),
-        numbers=_numbers(timeline, s.limit) + _comparison(setting, timeline)
-        + (SEARCHED if traits.searched and not search else ""),
+        numbers=_numbers(timeline, s.limit)
+        + ("" if s.option or limited else _comparison(setting, timeline)) + notes,
         orders=_orders(timeline),
         call=_call(setting, options),
-        command=_command(setting),
+        command=_command(setting, options),
         status=describe(timeline),
     )
 
@@ -220,27 +241,35 @@ def _orders(timeline: Timeline) -> str:
     )
 
 
-def _call(s: Setting, options: dict[str, object]) -> str:
+def _call(s: Setting, options: dict[str, Any]) -> str:
     sizes = f"p={s.p}, m={s.m}" + (f", v={s.v}" if s.v > 1 else "")
-    share = f"/{s.pieces}" if s.pieces > 1 else ""
-    times = [f"{name}={number(value, 12)}{share}"
-             for name, value in (("F", s.F), ("B", s.B), ("W", s.W)) if value is not None]
-    if s.comm:
-        times.append(f"comm={number(s.comm, 12)}")
+    times = [f"{name}={time}" for name, time in _times(s)]
     costs = f"Costs({', '.join(times)})"
-    if "mem_limit" in options:
-        sizes += f", mem_limit={number(float(str(options['mem_limit'])), 12)}"
+    for key, value in options.items():
+        if key != "costs":
+            sizes += f", {key}=" + (f'"{value}"' if isinstance(value, str) else
+                                    str(value) if isinstance(value, bool) else number(value, 12))
     if "costs" in options:
         sizes, costs = f"{sizes}, costs=(c := {costs})", "c"
     return escape(f'simulate(build("{s.schedule}", {sizes}), {costs})', quote=False)
 
 
-def _command(s: Setting) -> str:
+def _times(s: Setting) -> list[tuple[str, str]]:
+    """Each time as it is to be written: the share of one action, exactly."""
+    share = f"/{s.pieces}" if s.pieces > 1 else ""
+    times = [(name, number(value, 12) + share)
+             for name, value in (("F", s.F), ("B", s.B), ("W", s.W)) if value is not None]
+    return [*times, ("comm", number(s.comm, 12))] if s.comm else times
+
+
+def _command(s: Setting, options: dict[str, Any]) -> str:
     words = [f"distlearn schedule {s.schedule} -p {s.p} -m {s.m}"]
     if s.v > 1:
         words.append(f"-v {s.v}")
-    words += [f"-{name} {number(value / s.pieces, 12)}"
-              for name, value in (("F", s.F), ("B", s.B), ("W", s.W)) if value is not None]
-    if s.comm:
-        words.append(f"--comm {number(s.comm, 12)}")
+    words += [f"-o {s.option}"] if s.option else []
+    if "mem_limit" in options:
+        words.append(f"-o mem_limit={number(options['mem_limit'], 12)}")
+    words += [f"{'--' if len(name) > 1 else '-'}{name} {time}" for name, time in _times(s)]
+    if s.traits.searched and "costs" not in options:
+        words.append(f"--made-for {MADE_FOR}")
     return " ".join(words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import random
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from py_mini_racer import MiniRacer
 
-from distlearn.pipeline import NAMES, Action, Timeline, build, simulate
+from distlearn.pipeline import NAMES, Action, Costs, Timeline, build, simulate
 from distlearn.plots import timeline_svg
 from distlearn.plots.numbers import fixed, number, percent, ticks
 from distlearn.widgets import PipelineExplorer
@@ -19,6 +20,7 @@ from distlearn.widgets.face import asset
 from distlearn.widgets.orders import decode
 from distlearn.widgets.pipeline_explorer import ENDS, SCHEDULES
 from distlearn.widgets.pipeline_view import Setting, look_at, traits_of
+from distlearn.widgets.variants import VARIANTS
 
 TIMES = [0.0, 0.1, 0.25, 0.3, 0.7, 1.0, 1.1, 1.5, 2.0, 2.3, 3.0, 4.0]
 SETTINGS = 600
@@ -52,17 +54,20 @@ def random_settings() -> list[Setting]:
         name = chance.choice([*SCHEDULES, "interleaved_1f1b", "zb_h1", *NAMES])
         p = chance.choice([chance.randint(1, 4), chance.randint(1, 8)])
         m = chance.choice([chance.randint(1, 8), chance.randint(1, 32)])
-        if name in ENDS:
-            p, m = min(p, ENDS[name][0]), min(m, ENDS[name][1])
+        option = chance.choice(("", "", *VARIANTS.get(name, ())))
+        ends = ENDS.get(f"{name} {option}".strip())
+        if ends:
+            p, m = min(p, ends[0]), min(m, ends[1])
         if name == "interleaved_1f1b" and chance.random() < 0.8:
             m = max(m // p, 1) * p
         settings.append(Setting(
             name, p, m,
-            v=chance.randint(1, 4) if traits_of(name).v else traits_of(name).fixed,
+            v=chance.randint(1, 4) if traits_of(name, option).v else traits_of(name, option).fixed,
             F=chance.choice(TIMES), B=chance.choice(TIMES),
-            W=chance.choice(TIMES[:8]) if traits_of(name).W else None,
+            W=chance.choice(TIMES[:8]) if traits_of(name, option).W else None,
             comm=chance.choice([0.0, 0.0, *TIMES[:7]]),
-            limit=chance.choice([0.0, 0.0, 1.5, 3.0]),
+            limit=chance.choice([0.0, 0.0, 0.5, 1.5, 2.0, 3.0, 9.0]),
+            option=option,
         ))
     return settings
 
@@ -92,8 +97,8 @@ def test_views_and_timelines_are_equal(page: Page) -> None:
             continue
         shown += 1
         assert twin[0] == view, setting
-        schedule = build(setting.schedule, setting.p, setting.m, setting.v)
-        assert_same(simulate(schedule, setting.costs()), twin[1])
+        call = html.unescape(view["call"])  # what a reader copies is what the page has drawn
+        assert_same(eval(call, {"build": build, "simulate": simulate, "Costs": Costs}), twin[1])
     assert shown >= 400
     assert refused >= 20
 

@@ -10,11 +10,15 @@ function mountPipelineExplorer(root, data) {
   function settingNow() {
     var s = {};
     controls.forEach(function (control) {
-      s[control.name] = control.name === "schedule" ? control.value : Number(control.value);
+      s[control.name] = isNaN(control.value) || control.name === "option" ? control.value
+        : Number(control.value);
     });
-    var traits = data.traits[s.schedule];
+    offerOptions(s.schedule);
+    s.option = one('[name="option"]').value;
+    var traits = traitsOf(data, s);
     controls.forEach(function (control) {
-      control.disabled = traits[control.name] === false;
+      control.disabled = traits[control.name] === false ||
+        control.name === "option" && control.options.length === 1;
       var output = control.parentNode.querySelector("output");
       if (output) { output.textContent = control.disabled ? (control.name === "v" ? String(traits.fixed) : "–") :
         control.name === "limit" && control.value === "0" ? "none" : number(Number(control.value), 12); }
@@ -22,6 +26,15 @@ function mountPipelineExplorer(root, data) {
     if (!traits.v) { s.v = traits.fixed; }
     if (!traits.W) { s.W = null; }
     return s;
+  }
+
+  // Fill the list of options when another schedule is chosen.
+  function offerOptions(schedule) {
+    var select = one('[name="option"]'), texts = ["none"].concat(data.variants[schedule]);
+    var shown = Array.prototype.map.call(select.options, function (o) { return o.textContent; });
+    if (shown.join() === texts.join()) { return; }
+    select.textContent = "";
+    texts.forEach(function (text, k) { select.add(new Option(text, k ? text : "")); });
   }
 
   function update(change) {

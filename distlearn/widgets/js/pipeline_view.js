@@ -1,5 +1,6 @@
 // What the explorer says about one setting: the twin of distlearn/widgets/pipeline_view.py.
-// data: as PipelineExplorer.static_data made it. setting: {schedule, p, m, v, F, B, W, comm}.
+// data: as PipelineExplorer.static_data made it.
+// setting: {schedule, option, p, m, v, F, B, W, comm, limit}.
 
 // The closed formulas of distlearn.pipeline.bubble_time, in the times of one stage.
 var bubbleTime = {
@@ -20,11 +21,26 @@ var bubbleTime = {
   }
 };
 
+function traitsOf(data, s) {
+  return data.traits[s.schedule + (s.option ? " " + s.option : "")];
+}
+
+// The option mem_limit of a schedule for the limit that is set, and by which name the page has the
+// order for it: {option, key}; null if it has none.
+function limitOf(data, s) {
+  var ends = data.limits[s.schedule];
+  if (!ends || s.option || !s.limit || s.p > ends[0] || s.m > ends[1]) { return null; }
+  var value = ends[2] ? s.limit : Math.floor(s.limit), found = Math.min(value, s.m);
+  return found % 1 && found !== ends[2] ? null : { option: value, key: " mem_limit=" + found };
+}
+
 function scheduleOf(data, s) {
-  var found = data.catalogue.orders[s.schedule][s.v][s.p][s.m];
+  var limit = limitOf(data, s), traits = traitsOf(data, s);
+  var key = s.schedule + (s.option ? " " + s.option : limit ? limit.key : "");
+  var found = data.catalogue.orders[key][s.v][s.p][s.m];
   if (typeof found === "number") { throw new Error(data.catalogue.errors[found]); }
-  var placement = data.catalogue.placements[s.schedule][s.v][s.p], traits = data.traits[s.schedule];
-  var copies = data.catalogue.copies[s.schedule];
+  var placement = data.catalogue.placements[key][s.v][s.p];
+  var copies = data.catalogue.copies[key];
   copies = copies ? copies[s.v][s.p] : null;
   var stages = stagesOfRanks(copies || [placement], s.p);
   return {
@@ -52,11 +68,11 @@ function costsOf(s, slices) {
 
 function timelineOf(data, setting) {
   return simulate(scheduleOf(data, setting),
-    costsOf(setting, data.traits[setting.schedule].slices));
+    costsOf(setting, traitsOf(data, setting).slices));
 }
 
 function lookAt(data, setting, options) {
-  var timeline;
+  var timeline, traits = traitsOf(data, setting), limit = limitOf(data, setting);
   try {
     timeline = timelineOf(data, setting);
   } catch (error) {
@@ -66,10 +82,13 @@ function lookAt(data, setting, options) {
     message: "",
     timeline: timeline,
     picture: timelineSvg(timeline, data.look, options),
-    numbers: numbersOf(timeline, setting.limit) + comparison(data, setting, timeline) +
-      (data.traits[setting.schedule].searched ? data.searched : ""),
-    call: callOf(setting, data.traits[setting.schedule].slices),
-    command: commandOf(setting, data.traits[setting.schedule].slices),
+    numbers: numbersOf(timeline, setting.limit) +
+      (setting.option || limit ? "" : comparison(data, setting, timeline)) +
+      (traits.searched ? data.notes.times : "") +
+      (traits.limited && setting.limit && !limit ? data.notes.limit : ""),
+    call: callOf(setting, traits.slices, limit),
+    command: commandOf(setting, traits.slices, limit) +
+      (traits.searched ? " --made-for " + data.madeFor : ""),
     status: describe(timeline)
   };
 }
@@ -127,21 +146,34 @@ function ordersOf(timeline) {
   }).join("");
 }
 
-function callOf(s, slices) {
+// Each time as it is to be written: the share of one action, exactly.
+function timesOf(s, slices) {
   var pieces = s.v * slices, share = pieces > 1 ? "/" + pieces : "";
   var times = ["F", "B", "W"].filter(function (name) { return s[name] !== null; })
-    .map(function (name) { return name + "=" + number(s[name], 12) + share; });
-  if (s.comm) { times.push("comm=" + number(s.comm, 12)); }
-  return 'simulate(build("' + s.schedule + '", p=' + s.p + ", m=" + s.m +
-    (s.v > 1 ? ", v=" + s.v : "") + "), Costs(" + times.join(", ") + "))";
+    .map(function (name) { return [name, number(s[name], 12) + share]; });
+  return s.comm ? times.concat([["comm", number(s.comm, 12)]]) : times;
 }
 
-function commandOf(s, slices) {
+function callOf(s, slices, limit) {
+  var option = "";
+  if (s.option) {  // as Python writes it
+    var at = s.option.indexOf("="), value = s.option.slice(at + 1);
+    option = ", " + s.option.slice(0, at + 1) + (/^[0-9.]+$/.test(value) ? value
+      : { "true": "True", "false": "False" }[value] || '"' + value + '"');
+  }
+  return 'simulate(build("' + s.schedule + '", p=' + s.p + ", m=" + s.m +
+    (s.v > 1 ? ", v=" + s.v : "") + option +
+    (limit ? ", mem_limit=" + number(limit.option, 12) : "") + "), Costs(" +
+    timesOf(s, slices).map(function (time) { return time.join("="); }).join(", ") + "))";
+}
+
+function commandOf(s, slices, limit) {
   var words = ["distlearn schedule " + s.schedule + " -p " + s.p + " -m " + s.m];
   if (s.v > 1) { words.push("-v " + s.v); }
-  ["F", "B", "W"].forEach(function (name) {
-    if (s[name] !== null) { words.push("-" + name + " " + number(s[name] / (s.v * slices), 12)); }
+  if (s.option) { words.push("-o " + s.option); }
+  if (limit) { words.push("-o mem_limit=" + number(limit.option, 12)); }
+  timesOf(s, slices).forEach(function (time) {
+    words.push((time[0].length > 1 ? "--" : "-") + time.join(" "));
   });
-  if (s.comm) { words.push("--comm " + number(s.comm, 12)); }
   return words.join(" ");
 }
