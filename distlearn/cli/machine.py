@@ -8,13 +8,14 @@ import os
 import platform
 import re
 import runpy
-import shlex
 import shutil
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from distlearn.extras import install_command
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,10 @@ def engines() -> list[Finding]:
     findings.append(Finding(
         "mpi", bool(mpi4py and launcher), False,
         f"mpi4py {mpi4py or 'not installed'}, mpiexec {launcher or 'not found'}",
-        "" if mpi4py and launcher else _install("mpi")))
+        "" if mpi4py and launcher else install_command("mpi")))
     torch = _version("torch")
     findings.append(Finding("torch", torch is not None, False, torch or "not installed",
-                            "" if torch else _install("torch")))
+                            "" if torch else install_command("torch")))
     devices = _cuda_devices()
     toolkit = _torch_cuda()
     findings.append(Finding(
@@ -146,17 +147,8 @@ def engines() -> list[Finding]:
         f"{devices} device{'' if devices == 1 else 's'}, "
         + (f"torch built for CUDA {toolkit}" if toolkit else "no torch with CUDA"),
         "" if devices and toolkit else
-        _install("cuda") if devices else "needs an NVIDIA GPU with its driver"))
+        install_command("cuda") if devices else "needs an NVIDIA GPU with its driver"))
     return findings
-
-
-def _install(extra: str) -> str:
-    """How to get an extra: from the checkout this package runs from, else by name."""
-    root = Path(__file__).resolve().parents[2]
-    if (root / "pyproject.toml").is_file():
-        here = "." if Path.cwd().resolve() == root else str(root)
-        return f"pip install -e {shlex.quote(f'{here}[{extra}]')}"
-    return f"pip install 'distlearn[{extra}]'"
 
 
 def _mpiexec() -> str | None:

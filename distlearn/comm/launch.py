@@ -12,6 +12,7 @@ from pathlib import Path
 
 from distlearn.comm.errors import EngineError, TimeLimitError
 from distlearn.comm.supervise import Supervisor, swept_shared_memory
+from distlearn.extras import install_command
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
                      "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -31,7 +32,7 @@ def find_mpiexec() -> str:
         if found:
             return found
     raise EngineError("no mpiexec found beside this Python or on the PATH: "
-                      "pip install 'distlearn[mpi]', or load your cluster's MPI module")
+                      f"{install_command('mpi')}, or load your cluster's MPI module")
 
 
 @lru_cache(maxsize=8)

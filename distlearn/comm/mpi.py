@@ -20,6 +20,7 @@ from distlearn.comm.call import Call
 from distlearn.comm.errors import EngineError
 from distlearn.comm.layout import Array, Layout
 from distlearn.comm.wire import DATA, ENVELOPE, ENVELOPE_BYTES, as_bytes, pack, unpack, wire_tag
+from distlearn.extras import install_command
 
 _POLLS = 3, 500  # before a waiting rank sleeps: more ranks than cores, a core for each rank
 _NAP_S = 20e-6
@@ -66,7 +67,7 @@ class MpiTransport:
             from mpi4py import MPI
         except (ImportError, RuntimeError) as error:
             raise EngineError(f"the mpi engine needs mpi4py and an MPI library ({error}): "
-                              "pip install 'distlearn[mpi]'") from error
+                              f"{install_command('mpi')}") from error
         self._mpi, self._world = MPI, MPI.COMM_WORLD.Dup()
         self.rank, self.size = self._world.rank, self._world.size
         if expected not in (None, self.size):

@@ -21,6 +21,7 @@ from distlearn.comm.call import Call
 from distlearn.comm.errors import EngineError
 from distlearn.comm.layout import Array, Layout
 from distlearn.comm.wire import DATA, ENVELOPE, ENVELOPE_BYTES, as_bytes, pack, unpack, wire_tag
+from distlearn.extras import install_command
 
 BACKENDS = ("gloo", "nccl")
 _NOTHING = np.empty(0, np.uint8)
@@ -58,7 +59,7 @@ class TorchTransport:
             import torch.distributed as dist
         except ImportError as error:
             raise EngineError(f"the torch engine needs torch ({error}): "
-                              "pip install 'distlearn[torch]'") from error
+                              f"{install_command('torch')}") from error
         if backend not in (None, *BACKENDS):
             raise ValueError(f"backend = {backend!r} is not one of {', '.join(BACKENDS)}")
         self._torch, self._dist = torch, dist

@@ -79,13 +79,23 @@ def optimum(p: int, m: int, costs: Costs | None = None, *, split: bool = True,
     return Optimum(schedule, seconds, proved)
 
 
+def _silent_solver() -> Any:
+    import highspy  # heavy, and only for this
+
+    class Silent(highspy.Highs):
+        """Says nothing: the first one would print a banner while it enables its callbacks."""
+
+        def enableCallbacks(self) -> None:  # noqa: N802 - its name there
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()  # type: ignore[no-untyped-call]
+
+    return Silent()  # type: ignore[no-untyped-call]
+
+
 class _Model:
     def __init__(self, p: int, m: int, costs: Costs, kinds: str) -> None:
-        import highspy  # heavy, and only for this
-
         self.p, self.m, self.kinds = p, m, kinds
-        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self.solver.setOptionValue("output_flag", False)
+        self.solver = _silent_solver()
         self.seconds = {kind: costs.per_stage(kind, p) for kind in kinds}
         self.horizon = m * sum(sum(self.seconds[kind]) for kind in kinds) + 1.0
         self.rows = [[Action(kind, r, i) for kind in kinds for i in range(m)] for r in range(p)]

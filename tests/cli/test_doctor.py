@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from distlearn import extras
 from distlearn.cli import machine
+from distlearn.extras import install_command
 
 
 def test_report_of_this_machine(cli):
@@ -64,17 +66,17 @@ def test_machine_without_torch_or_mpi(monkeypatch):
     monkeypatch.setattr(machine, "_cuda_devices", lambda: 0)
     engines = {f.name: f for f in machine.engines()}
     assert engines["virtual"].ok and not engines["mpi"].ok
-    assert engines["torch"].remedy == machine._install("torch")
+    assert engines["torch"].remedy == install_command("torch")
     assert "NVIDIA" in engines["cuda"].remedy
 
 
 def test_an_extra_is_installed_from_the_checkout_one_is_in(monkeypatch, tmp_path):
     """Else pip would look for the package by name, where it may be another one or none."""
     root = tmp_path / "my checkout"
-    (root / "distlearn" / "cli").mkdir(parents=True)
-    monkeypatch.setattr(machine, "__file__", str(root / "distlearn" / "cli" / "machine.py"))
-    assert machine._install("torch") == "pip install 'distlearn[torch]'"
+    (root / "distlearn").mkdir(parents=True)
+    monkeypatch.setattr(extras, "__file__", str(root / "distlearn" / "extras.py"))
+    assert install_command("torch") == "pip install 'distlearn[torch]'"
     (root / "pyproject.toml").touch()
-    assert machine._install("torch") == f"pip install -e '{root}[torch]'"
+    assert install_command("torch") == f"pip install -e '{root}[torch]'"
     monkeypatch.chdir(root)
-    assert machine._install("torch") == "pip install -e '.[torch]'"
+    assert install_command("torch") == "pip install -e '.[torch]'"

@@ -26,6 +26,7 @@ from distlearn.comm import (
 )
 from distlearn.comm import job as jobs
 from distlearn.comm.supervise import Supervisor, swept_shared_memory
+from distlearn.comm.torch_engine import TorchTransport
 from tests.comm.failing_programs import (
     OwnError,
     one_exits,
@@ -213,8 +214,16 @@ def test_without_cloudpickle_a_notebooks_program_is_refused(
 
 def test_no_mpiexec_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch.shutil, "which", lambda name, path=None: None)
-    with pytest.raises(EngineError, match=r"pip install 'distlearn\[mpi\]'"):
+    monkeypatch.chdir(Path(__file__).parents[2])  # a checkout: no index has to know distlearn
+    with pytest.raises(EngineError, match=r"pip install -e '\.\[mpi\]'"):
         run(waits_forever, 2, "mpi")
+
+
+def test_no_torch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.chdir(Path(__file__).parents[2])
+    with pytest.raises(EngineError, match=r"needs torch .*: pip install -e '\.\[torch\]'"):
+        TorchTransport()
 
 
 @pytest.mark.parametrize(("answer", "kind"), [

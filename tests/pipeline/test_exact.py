@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +12,13 @@ from distlearn.pipeline import Action, Costs, Schedule, ScheduleError, build, si
 from distlearn.pipeline.exact import optimum
 
 pytest.importorskip("highspy")
+
+
+def test_it_prints_nothing() -> None:
+    """The solver's banner comes with the first model of a process."""
+    code = "from distlearn.pipeline.exact import optimum; assert optimum(1, 1).seconds == 3"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_it_is_the_best_of_all_orders() -> None:
