@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -143,12 +144,45 @@ def test_libraries_still_load() -> None:
                 "return float(numpy.linalg.det(numpy.eye(3))) + p.build('1f1b', 2, 2).p") == 3.0
 
 
-def test_a_fork_bomb_is_ended_before_it_grows() -> None:
-    source = ("import os\ndef f(x):\n    while True:\n        try: os.fork()\n"
-              "        except OSError: pass")
-    result = run([Cell("cell", source)], "f", [(1,)], limits=Limits(20.0, LIMITS.memory))
-    assert result.stopped is not None
-    assert result.stopped.kind == "processes"
+CROWD = """
+import os, threading, time
+def f(x):
+    for _ in range(200):
+        if x == "threads":
+            threading.Thread(target=time.sleep, args=(600,)).start()
+        elif not os.fork():
+            time.sleep(600)
+    time.sleep(600)
+"""
+BOMB = """
+import os
+def f(x):
+    while True:
+        try: os.fork()
+        except OSError: pass
+"""
+
+
+@pytest.mark.parametrize(("source", "what"), [
+    (CROWD, "processes"), (CROWD, "threads"), (BOMB, "a process that doubles"),
+])
+def test_too_many_processes_are_ended_and_named(source: str, what: str) -> None:
+    before = started()
+    result = run([Cell("cell", source)], "f", [(what,)], limits=Limits(20.0, 2**31))
+    found = f"{result}; {started() - before} processes started meanwhile; {limits_here()}"
+    assert result.stopped is not None, found
+    assert result.stopped.kind == "processes", found
+
+
+def started() -> int:
+    return int(Path("/proc/loadavg").read_text().split()[-1])
+
+
+def limits_here() -> str:
+    """What else could keep processes from starting: for the reader of a failure."""
+    groups = {str(path): path.read_text().strip()
+              for path in Path("/sys/fs/cgroup").rglob("pids.max")}
+    return f"uid {os.getuid()}, {resource.getrlimit(resource.RLIMIT_NPROC)=}, {groups}"
 
 
 def test_many_short_threads_one_after_another_are_fine() -> None:
