@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -26,6 +27,8 @@ distlearn schedule interleaved_1f1b -p 4 -m 8 -v 2 --svg timeline.svg
 distlearn schedule zb_h1 -p 4 -m 8 -I 1.2 -W 0.8 --comm 0.1 --json
 
 distlearn schedule zb_auto -p 4 -m 8 -o mem_limit=3 -F 1 -B 5/2 -W 1
+
+distlearn schedule mario -p 4 -m 8 -o base=zb_h1 -o prepose=false --text
 """
 
 VALIDATE_EXAMPLES = """[bold]Example[/bold]
@@ -75,11 +78,11 @@ def schedule(
         help="Stages per rank; default 1, or 2 where the schedule is made for 2.")] = None,
     group: Annotated[int | None, typer.Option(
         "--group", parser=count, metavar="N", show_default=False,
-        help="Microbatches that take a turn on one chunk (interleaved_1f1b).")] = None,
+        help="The same as -o group=N: microbatches that take a turn on one chunk.")] = None,
     option: Annotated[list[Any] | None, typer.Option(
         "--option", "-o", parser=setting, metavar="NAME=VALUE", show_default=False,
-        help="Any option of the schedule, as often as needed: slices=2, overlap=true, mem_limit=3. "
-             "[bold]distlearn schedules[/bold] lists them.")] = None,
+        help="An option of this schedule, as [bold]distlearn schedules[/bold] lists them, such as "
+             "-o slices=2 or -o overlap=true. May be given several times.")] = None,
     F: Annotated[Any, _time(
         "-F", "Forward; default 1. One number (or a fraction, 1/3), or one per stage: 1,2,1,1")]
     = None,
@@ -90,8 +93,8 @@ def schedule(
     made_for: Annotated[Any, typer.Option(
         "--made-for", parser=named_times, metavar="NAME=TIME,...", show_default=False,
         rich_help_panel=_COSTS,
-        help="Times for which a search (zb_auto and others) makes its order, if other than those "
-             "it is run with: F=1,I=1,W=1,comm=0.1")] = None,
+        help="Times for which a schedule that searches (zb_auto, v_auto, mario, ...) makes its "
+             "order; default those above. What if it had been made for F=1,I=1,W=1?")] = None,
     svg: Annotated[str | None, typer.Option(
         "--svg", metavar="[FILE]", rich_help_panel=_OUTPUT,
         help="Write the figure as SVG; without FILE to stdout, instead of the drawing.")] = None,
@@ -206,15 +209,20 @@ def schedules() -> None:
 
 
 def _parameters(function: Any) -> str:
-    """The Parameters section of a numpydoc docstring, one parameter a line."""
+    """The Parameters section of a numpydoc docstring, one parameter a line, as the flags say it."""
     lines = (inspect.getdoc(function) or "").splitlines()
-    start = lines.index("Parameters") + 2
+    lines = lines[lines.index("Parameters") + 2 :]
+    end = next((k for k, line in enumerate(lines) if line and not line.strip("-")), len(lines) + 1)
     entries: list[str] = []
-    for line in lines[start:]:
+    for line in lines[: end - 1]:  # the title of the next section is above its dashes
         if line.strip() and not line.startswith(" "):
-            entries.append(line.partition(" : ")[0] + ":")
+            names, _, kind = line.partition(" : ")
+            names = names.replace("costs", "times").replace("**options", "others")
+            choices = re.match("{(.*?)}", kind.replace('"', ""))  # the first is the default
+            entries.append(f"{names}: " + (
+                choices[1].replace(",", " (default),", 1) + "." if choices else ""))
         elif line.strip():
-            entries[-1] += " " + line.strip()
+            entries[-1] += (" " if entries[-1][-1] != " " else "") + line.strip()
     return "\n".join(entries).replace("``", "")
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from distlearn.pipeline import NAMES, Schedule, build
+from distlearn.pipeline import NAMES, Costs, Schedule, build, simulate
 
 SIZES = {"v_auto": ("-p", "3", "-m", "6"), "dualpipe": ("-p", "4", "-m", "8")}
 OPTIONS = [
@@ -75,3 +75,34 @@ def test_what_is_wrong_with_an_option_is_said(cli, words, message):
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
+
+
+def test_an_order_made_for_other_times(cli):
+    """Run with one set of times what was made for another."""
+    words = ("schedule", "zb_2p", "-p", 4, "-m", 12, "-F", "9/3", "-I", "1", "-W", "2/2")
+    data = json.loads(cli(*words, "--made-for", "F=1,I=1,W=1,comm=1/4", "--json").stdout)
+    run = Costs(F=3, I=1, W=1)
+    expected = simulate(build("zb_2p", 4, 12, costs=Costs(F=1, I=1, W=1, comm=0.25)), run)
+    assert data["makespan"] == expected.makespan
+    assert [(e["action"], e["start"]) for e in data["events"]] == [
+        (str(e.action), e.start) for e in expected.events]
+    assert data["events"] != json.loads(cli(*words, "--json").stdout)["events"]
+    assert data["schedule"]["options"] == {"costs": {"F": 1, "I": 1, "W": 1, "comm": 0.25}}
+    assert "No formula for the idle time here: the order was made for other times" in cli(
+        *words, "--made-for", "F=1,I=1,W=1").stdout
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (("1f1b", "--made-for", "F=2"), "the order of 1f1b does not depend on times"),
+    (("zb_1p", "--made-for", "F"), "'F' is not a time by name"),
+    (("zb_1p", "--made-for", "F=1,G=2"), "'G=2' is not a time by name"),
+    (("zb_1p", "--made-for", "F=1,F=2"), "F is given twice in 'F=1,F=2'"),
+    (("zb_1p", "--made-for", "F=-1"), "'F=-1' is not a time by name"),
+    (("zb_1p", "-F", "1/0"), "'1/0' is not a time"),
+    (("zb_1p", "-F", "1/-2"), "'1/-2' is not a time"),
+    (("zb_1p", "-F", "1/2/3"), "'1/2/3' is not a time"),
+])
+def test_what_is_wrong_with_a_time_is_said(cli, words, message):
+    result = cli("schedule", *words, "-p", "4", "-m", "8")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in " ".join(result.stderr.split())

@@ -199,7 +199,10 @@ def test_schedules_lists_every_name_and_parameter(cli):
     assert result.exit_code == 0
     for name in NAMES:
         assert re.search(rf"^{name} ", result.output, re.M)
-    assert "group:" in result.output and "policy:" in result.output
+    assert "group:" in result.output and "policy: A (default), B." in result.output
+    assert "costs:" not in result.output and "----" not in result.output
+    one_line_each = re.sub(r"\n {30,}", " ", result.output)
+    assert not re.search(r": *$", one_line_each, re.M)  # none is unexplained
 
 
 def test_an_existing_file_survives_a_failure(cli, empty, monkeypatch):
