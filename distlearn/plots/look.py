@@ -14,7 +14,7 @@ def group_attributes(name: str, chunk: int = 0, *, text: bool = False) -> str:
     ----------
     name : str
         An action kind (F, B, I, W, R) or a part of the figure (bg, idle, grid, text, muted,
-        memory).
+        memory, limit).
     chunk : int
         The rank's chunk, for kinds.
     text : bool
@@ -35,6 +35,8 @@ def _attributes() -> dict[str, str]:
     table = {name: f' class="dl-{name}" fill="{light[key]}"' for name, key in _PARTS.items()}
     table["memory"] += f' fill-opacity=".5" stroke="{light["memory"]}"'
     table["grid"] = f' class="dl-grid" fill="none" stroke="{light["grid"]}"'
+    table["limit"] = (f' fill="none" stroke="{light["text"]}" style="stroke:var(--dl-text)" '
+                      'stroke-dasharray="4 3"')
     for kind in _ALL_KINDS:
         for chunk in range(CHUNKS):
             fill = box_colour(kind, chunk)

@@ -38,7 +38,8 @@ _LANE = 6  # px for the transfers in one direction, below a row
 
 
 def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None = None,
-                 unit: str = "", width: int = 760, tooltips: bool = True) -> str:
+                 unit: str = "", width: int = 760, tooltips: bool = True,
+                 limit: float = 0.0) -> str:
     """Draw a timeline: a row per rank, boxes to scale, and below what each rank keeps.
 
     Parameters
@@ -57,6 +58,9 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     tooltips : bool
         Whether each box says action, start and end when pointed at. Without, all boxes of one
         colour are one path, which a browser draws several times faster.
+    limit : float
+        Activations, in whole microbatches, that a rank has room for: a dashed line, where it is
+        not above twice the largest peak. 0 for none.
 
     Returns
     -------
@@ -66,7 +70,7 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     Raises
     ------
     ValueError
-        If ``width`` is below 240.
+        If ``width`` is below 240, or ``limit`` below 0.
 
     Examples
     --------
@@ -76,6 +80,8 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     """
     if width < 240:
         raise ValueError(f"width must be at least 240 px; got width={width}")
+    if not 0 <= limit < math.inf:
+        raise ValueError(f"limit must be a number >= 0; got limit={limit}")
     frame = Frame.of(timeline, memory=memory, title=title, width=width)
     name = title or f"Timeline of {timeline.schedule.name}"
     parts = [
@@ -95,7 +101,7 @@ def timeline_svg(timeline: Timeline, *, memory: bool = True, title: str | None =
     parts += _boxes(timeline, frame, unit, tooltips)
     parts += _transfers(timeline, frame, unit, tooltips)
     if memory:
-        parts += _memory(timeline, frame)
+        parts += _memory(timeline, frame, limit)
     parts += _axis(frame, unit)
     parts.append("</svg>")
     return "\n".join(parts)
@@ -297,12 +303,15 @@ def _mark(kind: str, x: float, y: int) -> str:
     return f"M{left} {y}h6l-3 5z" if kind in LEAVING else f"M{left} {y + 5}h6l-3 -5z"
 
 
-def _memory(timeline: Timeline, frame: Frame) -> list[str]:
+def _memory(timeline: Timeline, frame: Frame, limit: float) -> list[str]:
     """A strip per rank: the activations it keeps, all strips to one scale."""
     v, right = pieces_per_microbatch(timeline), frame.width - RIGHT
-    most = max(max(timeline.peak_activations), 1)
+    most: float = max(max(timeline.peak_activations), 1)
+    limit = limit * v if limit * v <= 2 * most else 0.0  # further up the curves would be flat
+    most = max(most, limit)
     start = LEFT if frame.width >= 480 else 8
     pieces = "" if v == 1 else f" of {v} pieces"
+    pieces += f"; dashed: limit of {number(limit / v)}" if limit and start == LEFT else ""
     parts = [(f'<text{group_attributes("text")} x="{start}" y="{frame.strips - 6}">'
               f"activations kept, in whole microbatches{pieces}</text>")]
     for rank in range(timeline.schedule.p):
@@ -315,6 +324,9 @@ def _memory(timeline: Timeline, frame: Frame) -> list[str]:
         peak = number(timeline.peak_activations[rank] / v)
         parts.append(f'<path{group_attributes("memory")} d="{path}"/>')
         parts.append(f'<path{group_attributes("grid")} d="M{LEFT} {base}H{right}"/>')
+        if limit:
+            parts.append(f'<path{group_attributes("limit")} '
+                         f'd="M{LEFT} {fixed(base - limit * step, 2)}H{right}"/>')
         parts.append(f'<text{group_attributes("text")} x="{LEFT - 8}" y="{base - 3}" '
                      f'text-anchor="end">rank {rank}</text>')
         parts.append(f'<text{group_attributes("muted")} x="{right + 8}" y="{base - 3}">'

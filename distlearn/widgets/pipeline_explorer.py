@@ -52,11 +52,11 @@ _LABELS = {
     "p": ("p", "ranks"),
     "m": ("m", "microbatches"),
     "v": ("v", "stages per rank"),
+    "limit": ("limit", "activations"),
     "F": ("F", "forward"),
     "B": ("B", "backward"),
     "W": ("W", "weight part of B"),
     "comm": ("comm", "transfer"),
-    "limit": ("limit", "room, microbatches"),
 }
 
 
@@ -151,14 +151,14 @@ class PipelineExplorer(Face):
         for key in ("p", "m", "v"):
             self._controls[key] = ipywidgets.IntSlider(
                 value=self._first[key], min=1, max=self._most[key], description=_label(key))
+        self._controls["limit"] = ipywidgets.FloatSlider(
+            value=limit, min=0, max=2 * max_p, step=0.5, description=_label("limit"),
+            readout_format=".1f")
         for key in ("F", "B", "W", "comm"):
             least, most, step = _range(self._first[key])
             self._controls[key] = ipywidgets.FloatSlider(
                 value=self._first[key], min=least, max=most, step=step, description=_label(key),
                 readout_format=f".{len(number(step, 12).partition('.')[2])}f")
-        self._controls["limit"] = ipywidgets.FloatSlider(
-            value=limit, min=0, max=2 * max_p, step=0.5, description=_label("limit"),
-            readout_format=".1f")
         self._controls["zoom"] = ipywidgets.Dropdown(
             options=[(f"{zoom}x", zoom) for zoom in ZOOMS], value=1, description="zoom")
         for control in self._controls.values():
@@ -214,7 +214,7 @@ class PipelineExplorer(Face):
         parts = ['<div class="dl-controls">', self._select_schedule(), _select(
             "option", "option", [(value, text) for text, value in options],
             self._controls["option"].value, disabled=len(options) == 1)]
-        for key in ("p", "m", "v", "F", "B", "W", "comm", "limit"):
+        for key in ("p", "m", "v", "limit", "F", "B", "W", "comm"):
             control = self._controls[key]
             used = getattr(traits, key, True)
             value = number(control.value, 12)

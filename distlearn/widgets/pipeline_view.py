@@ -179,7 +179,7 @@ def look_at(setting: Setting, *, width: int = 760, tooltips: bool = True,
     except ValueError as error:
         return View(message=str(error), status=str(error))
     return View(
-        picture=timeline_svg(timeline, width=width, tooltips=tooltips),
+        picture=timeline_svg(timeline, width=width, tooltips=tooltips, limit=s.limit),
         numbers=_numbers(timeline, s.limit)
         + ("" if s.option or limited else _comparison(setting, timeline)) + notes,
         orders=_orders(timeline),

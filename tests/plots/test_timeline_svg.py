@@ -137,6 +137,31 @@ def test_free_schedule_can_be_drawn() -> None:
     assert len(boxes(ElementTree.fromstring(timeline_svg(timeline)))) == 8
 
 
+@pytest.mark.parametrize("limit", [1.0, 3.5, 4.0, 7.5])
+def test_a_limit_is_a_line_that_longer_curves_cross(limit: float) -> None:
+    timeline = simulate(build("interleaved_1f1b", 4, 8, 2))  # peaks 5.5, 4.5, 3.5, 2.5
+    root = ElementTree.fromstring(timeline_svg(timeline, limit=limit))
+    lines = [path.attrib["d"] for path in root.iter(f"{SVG}path")
+             if "stroke-dasharray" in path.attrib]
+    curves = [path.attrib["d"] for path in root.iter(f"{SVG}path")
+              if path.attrib.get("class") == "dl-memory"]
+    assert len(lines) == len(curves) == 4
+    crossed = []
+    for line, curve in zip(lines, curves, strict=True):
+        height = float(line.partition(" ")[2].partition("H")[0])
+        crossed.append(min(map(float, re.findall(r"V([\d.]+)", curve))) < height)
+    assert crossed == [peak / 2 > limit for peak in timeline.peak_activations]
+    assert f"dashed: limit of {limit:g}" in "".join(root.itertext())
+    assert "dasharray" not in timeline_svg(timeline, limit=11.5)  # twice the peak is 11
+    assert "dasharray" not in timeline_svg(timeline)
+
+
+@pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf")])
+def test_no_room_is_refused(limit: float) -> None:
+    with pytest.raises(ValueError, match=f"limit must be a number >= 0; got limit={limit}"):
+        timeline_svg(simulate(build("1f1b", 2, 2)), limit=limit)
+
+
 def test_narrow_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 240 px; got width=100"):
         timeline_svg(simulate(build("1f1b", 1, 1)), width=100)

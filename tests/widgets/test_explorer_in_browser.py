@@ -63,7 +63,8 @@ def test_keyboard(page: Any) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("End")
     assert_shows(face, simulate(build("gpipe", 5, 32)))
-    page.keyboard.press("Tab")  # v is off, so F is next
+    page.keyboard.press("Tab")  # v is off, so the limit is next
+    page.keyboard.press("Tab")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")

@@ -95,7 +95,7 @@ def test_every_control_has_a_name() -> None:
     text = PipelineExplorer().static_html()
     labels = re.findall(r'<label class="dl-control"><span><b>(\w+)</b>.*?</label>', text)
     assert labels == [
-        "schedule", "option", "p", "m", "v", "F", "B", "W", "comm", "limit", "zoom"]
+        "schedule", "option", "p", "m", "v", "limit", "F", "B", "W", "comm", "zoom"]
     assert text.count("<input") + text.count("<select") == len(labels)
 
 

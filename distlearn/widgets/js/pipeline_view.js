@@ -81,7 +81,9 @@ function lookAt(data, setting, options) {
   return {
     message: "",
     timeline: timeline,
-    picture: timelineSvg(timeline, data.look, options),
+    picture: timelineSvg(timeline, data.look, {
+      width: options.width, tooltips: options.tooltips, limit: setting.limit
+    }),
     numbers: numbersOf(timeline, setting.limit) +
       (setting.option || limit ? "" : comparison(data, setting, timeline)) +
       (traits.searched ? data.notes.times : "") +

@@ -28,7 +28,7 @@ function timelineSvg(timeline, look, options) {
   drawRows(timeline, look, frame, parts);
   drawBoxes(timeline, look, frame, unit, options.tooltips !== false, parts);
   drawTransfers(timeline, look, frame, unit, options.tooltips !== false, parts);
-  if (memory) { drawMemory(timeline, look, frame, parts); }
+  if (memory) { drawMemory(timeline, look, frame, options.limit || 0, parts); }
   drawAxis(look, frame, unit, parts);
   parts.push("</svg>");
   return parts.join("\n");
@@ -329,13 +329,15 @@ function markOf(kind, x, y) {
     : "M" + left + " " + (y + 5) + "h6l-3 -5z";
 }
 
-function drawMemory(timeline, look, frame, parts) {
+function drawMemory(timeline, look, frame, limit, parts) {
   var v = piecesPerMicrobatch(timeline), right = frame.width - RIGHT;
   var most = Math.max(Math.max.apply(null, timeline.peakActivations), 1);
+  limit = limit * v <= 2 * most ? limit * v : 0;
+  most = Math.max(most, limit);
   var start = frame.width >= 480 ? LEFT : 8;
   parts.push("<text" + look.attributes.text + ' x="' + start + '" y="' + (frame.strips - 6) +
     '">activations kept, in whole microbatches' + (v === 1 ? "" : " of " + v + " pieces") +
-    "</text>");
+    (limit && start === LEFT ? "; dashed: limit of " + number(limit / v) : "") + "</text>");
   for (var rank = 0; rank < timeline.schedule.p; rank += 1) {
     var base = frame.strips + (rank + 1) * frame.strip, step = (frame.strip - 3) / most;
     var path = "M" + LEFT + " " + base;
@@ -345,6 +347,10 @@ function drawMemory(timeline, look, frame, parts) {
     path += "H" + fixed(frame.x(timeline.makespan), 2) + "V" + base + "Z";
     parts.push("<path" + look.attributes.memory + ' d="' + path + '"/>');
     parts.push("<path" + look.attributes.grid + ' d="M' + LEFT + " " + base + "H" + right + '"/>');
+    if (limit) {
+      parts.push("<path" + look.attributes.limit + ' d="M' + LEFT + " " +
+        fixed(base - limit * step, 2) + "H" + right + '"/>');
+    }
     parts.push("<text" + look.attributes.text + ' x="' + (LEFT - 8) + '" y="' + (base - 3) +
       '" text-anchor="end">rank ' + rank + "</text>");
     parts.push("<text" + look.attributes.muted + ' x="' + (right + 8) + '" y="' + (base - 3) +
