@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import dataclasses
 import inspect
 import math
@@ -221,3 +222,16 @@ def test_numbers_stay_numbers_at_the_ends_of_what_costs_may_be(scale: float) -> 
                    timeline.span_bubble_over_ideal, *timeline.total_bytes):
         assert math.isfinite(number)
         assert number >= 0
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(on: bool) -> None:
+    before = gc.isenabled()
+    try:
+        (gc.enable if on else gc.disable)()
+        build("1f1b", 2, 3)
+        with pytest.raises(ValueError, match="m % p == 0"):
+            build("interleaved_1f1b", 4, 10, 2)
+        assert gc.isenabled() is on
+    finally:
+        (gc.enable if before else gc.disable)()

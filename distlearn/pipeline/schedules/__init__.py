@@ -6,9 +6,11 @@ exist, ``bubble_time`` and ``peak_activations``, which tests compare with the si
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
@@ -112,8 +114,25 @@ def build(name: str, p: int, m: int, v: int | None = None, **options: Any) -> Sc
     >>> [str(action) for action in build("1f1b", p=2, m=2).ranks[0]]
     ['F0.0', 'F0.1', 'B0.0', 'B0.1']
     """
-    result: Schedule = _call(name, "order", p, m, v, options)
+    with _collector_resting():
+        result: Schedule = _call(name, "order", p, m, v, options)
     return result
+
+
+@contextlib.contextmanager
+def _collector_resting() -> Iterator[None]:
+    """Without the garbage collector: it would go through the actions made so far, again and again.
+
+    They hold no cycles, so there is nothing for it to find; the cost stays linear in their number.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def bubble_time(name: str, p: int, m: int, v: int | None = None, costs: Costs | None = None,
