@@ -29,7 +29,7 @@ def read(name: str) -> tuple[Arrays, dict[str, Any]]:
     return arrays, json.loads(str(arrays.pop("meta")))
 
 
-def close(got: Any, want: Any, f64: float = 1e-12, f32: float = 2e-5, absolute: float = 0) -> None:
+def close(got: Any, want: Any, f64: float = 1e-12, f32: float = 1e-5, absolute: float = 0) -> None:
     """Largest difference, relative to the largest value, within the tolerance of the type."""
     want = np.asarray(want)
     got = np.asarray(got)
