@@ -126,19 +126,18 @@ def catalogue(names: Sequence[str], ps: Sequence[int], ms: Sequence[int],
 
 
 def _encode_rank(actions: Sequence[Action], stages: Sequence[int], slices: int) -> str:
-    following: dict[tuple[str, int], int] = {}
+    following: dict[str, int] = {}
+    chunks = {stage: chr(ord("a") + k - 1) if k else "" for k, stage in enumerate(stages)}
 
     def word(part: Action) -> str:
-        kind, stage = part[0], part[1]
-        chunk = stages.index(stage)
-        i = part[2] * slices + (part.slice or 0)
-        text = kind + ("" if chunk == 0 else chr(ord("a") + chunk - 1))
-        if i != following.get((kind, stage), 0):
-            text += f".{i}"
-        following[kind, stage] = i + 1
-        return text
+        text = part[0] + chunks[part[1]]
+        i = part[2] * slices + (part.slice or 0) if slices > 1 else part[2]
+        expected = following.get(text, 0)
+        following[text] = i + 1
+        return text if i == expected else f"{text}.{i}"
 
-    return _fold(["&".join(map(word, action.parts)) for action in actions])
+    return _fold(["&".join(map(word, action.parts)) if len(action.parts) > 1 else word(action)
+                  for action in actions])
 
 
 def _fold(tokens: Sequence[str]) -> str:
@@ -165,7 +164,7 @@ def _fold(tokens: Sequence[str]) -> str:
 
 def _repeats(tokens: Sequence[str], start: int, size: int) -> int:
     block, count = tokens[start : start + size], 1
-    if any("." in token for token in block):  # a written-out microbatch comes once
+    if "." in "".join(block):  # a written-out microbatch comes once
         return 1
     while tokens[start + count * size : start + (count + 1) * size] == block:
         count += 1

@@ -40,7 +40,8 @@ GROUPS = {
 """The list of schedules as the explorer shows it; others than these come at its end."""
 SCHEDULES = ("gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "pipedream")
 """Schedules of which a page carries all orders."""
-ENDS = {name: (8, 12) for name in NAMES if name not in SCHEDULES} | {"v_auto": (4, 6)} | {
+ENDS = {name: (8, 12) for name in NAMES if name not in SCHEDULES} | {
+    "mario": (6, 10), "v_auto": (4, 8)} | {
     f"{name} {option}": (6, 10) for name in NAMES for option in VARIANTS.get(name, ())} | {
     f"{name} mem_limit={limit:g}": ends for name, ends in LIMIT_ENDS.items()
     for limit in page_limits(name)}
