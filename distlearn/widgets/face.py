@@ -2,7 +2,8 @@
 
 A view derives from `Face`: its children are the live face (ipywidgets, Python computes), and
 `Face.static_html` is the other one (HTML with its own script, which needs no kernel, no request
-and no other script on the page). A notebook stores both and each reader shows the one it can.
+and no other script on the page). A notebook stores both and each reader shows the one it can. While
+it is being worked in, the second one may be less (`Face.saved_html`), so that the cell is quick.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from importlib.resources import files
 from typing import Any, ClassVar
 
 import ipywidgets
+from IPython import get_ipython
 
 from distlearn.plots.look import STYLE, variables
 
@@ -71,10 +73,23 @@ class Face(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             f"{self.mount}(root, JSON.parse(data));\n}})();</script>\n</div>"
         )
 
+    def saved_html(self) -> str:
+        """What a notebook that is being worked in keeps for readers without a kernel.
+
+        The whole static face, unless a view has something quicker.
+        """
+        return self.static_html()
+
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs) or {}
-        bundle["text/html"] = self.static_html()
+        bundle["text/html"] = self.saved_html() if _worked_in() else self.static_html()
         return bundle
+
+
+def _worked_in() -> bool:
+    """Whether somebody runs the cell: front ends say which cell it is, the book's builder not."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    return kernel is not None and "cellId" in kernel.get_parent().get("metadata", {})
 
 
 def asset(name: str) -> str:

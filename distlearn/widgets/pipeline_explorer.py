@@ -207,6 +207,10 @@ class PipelineExplorer(Face):
         opened = self._details.selected_index is not None
         self._orders.value = view.orders if opened else ""
 
+    def saved_html(self) -> str:
+        """Picture and numbers of the setting; the orders for a page take some seconds to make."""
+        return f"{self._shown.value}\n<p>Run the cell for controls.</p>"
+
     def static_body(self, ident: str) -> str:
         """Controls, picture and numbers of the setting that the controls show now."""
         view = look_at(self.setting, width=_WIDTH)

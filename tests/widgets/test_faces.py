@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from distlearn.pipeline import build
-from distlearn.widgets import PipelineExplorer
+from distlearn.widgets import PipelineExplorer, face
 from distlearn.widgets.face import Face
 
 VOID = {"input", "meta", "br", "img", "rect", "path"}
@@ -114,6 +115,18 @@ def test_a_notebook_gets_both_faces() -> None:
     assert set(bundle) == {
         "text/plain", "text/html", "application/vnd.jupyter.widget-view+json"}
     assert bundle["text/html"].startswith('<div class="dl-face"')
+
+
+def test_a_notebook_being_worked_in_gets_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JupyterLab names the cell in its request; nbclient, which makes the book, does not."""
+    kernel = SimpleNamespace(get_parent=lambda: {"metadata": {"cellId": "2433ad4e"}})
+    monkeypatch.setattr(face, "get_ipython", lambda: SimpleNamespace(kernel=kernel))
+    text = PipelineExplorer()._repr_mimebundle_()["text/html"]
+    assert "<svg" in text and "27.3 %" in text and "<script" not in text
+    assert len(text) < 30_000
+    Reader(f"<div>{text}</div>")
+    kernel.get_parent = lambda: {"metadata": {}}
+    assert "<script" in PipelineExplorer()._repr_mimebundle_()["text/html"]
 
 
 def test_live_face_follows_its_controls() -> None:
