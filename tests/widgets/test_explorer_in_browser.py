@@ -13,6 +13,7 @@ from distlearn.pipeline import Costs, Timeline, build, simulate
 from distlearn.plots import describe
 from distlearn.plots.numbers import number, percent
 from distlearn.widgets import PipelineExplorer
+from distlearn.widgets.pipeline_explorer import SCHEDULES
 
 pytestmark = pytest.mark.browser
 
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def page(chromium: Any, tmp_path: Path) -> Iterator[Any]:
     """A page with two explorers; at the end, no error, no request, no new global name."""
-    faces = PipelineExplorer().static_html() + PipelineExplorer("zb_h1", 2, 3).static_html()
+    faces = "".join(PipelineExplorer(*setting, schedules=SCHEDULES).static_html()
+                    for setting in (("1f1b", 4, 8), ("zb_h1", 2, 3)))
     file = tmp_path / "page.html"
     file.write_text(
         '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
