@@ -6,7 +6,9 @@ A chapter is a MyST notebook (`.md`). For each one this adds
 - a bar below the title that offers it and says how to open the chapter in JupyterLab. The link
   holds the notebook itself: a browser does not download a file next to a page from ``file://``.
 
-On the references page it corrects an ARIA role.
+On the references page it corrects an ARIA role. Papers that would be cited alike ("Narayanan et
+al., 2021") get a letter behind their year. Plots made with pyplot follow the page to dark mode, as
+the library's own figures do.
 
 It also puts the cache of executed cells in a folder named after a hash of the library's sources:
 jupyter-cache looks at the cells only, and would show old figures after a change of distlearn.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shutil
+import string
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,8 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 import distlearn
+from distlearn.plots import PALETTE
+from distlearn.plots.picture import dark_style
 
 BAR = """
 <nav class="chapter-bar" aria-label="This chapter as a notebook">
@@ -85,9 +90,45 @@ def make_references_a_list(app: Sphinx, pagename: str, templatename: str,
         context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
 
 
+def tell_years_apart(app: Sphinx) -> None:
+    """2021a, 2021b: for references that the same authors' names and year would cite alike."""
+    alike: dict[tuple[str, ...], list[Any]] = {}
+    for entry in app.env.get_domain("cite").bibdata.data.entries.values():
+        names = [" ".join(person.last_names) for person in entry.persons.get("author", ())]
+        names = [names[0], "et al."] if len(names) > 2 else names
+        year = entry.fields["year"].rstrip(string.ascii_lowercase)  # it may come from a cache
+        alike.setdefault((*names, year), []).append(entry)
+    for (*_, year), entries in alike.items():
+        letters = string.ascii_lowercase if len(entries) > 1 else [""]
+        for letter, entry in zip(letters, entries, strict=False):
+            entry.fields["year"] = year + letter
+
+
+TEXT, GRID = PALETTE["dark"]["text"], PALETTE["dark"]["grid"]
+PYPLOT = {  # matplotlib's own colours, and what dark makes of them
+    "#000000": TEXT, "#b0b0b0": GRID, "#cccccc": GRID,
+    "#1f77b4": "#6ab7f5", "#ff7f0e": "#ffa04d", "#2ca02c": "#63cf63", "#d62728": "#ff8080",
+    "#9467bd": "#bf9be0", "#8c564b": "#c79287",
+}
+
+
+def let_plots_go_dark(app: Sphinx, error: Exception | None) -> None:
+    """Add to pyplot's SVG files the rules that the library's own figures bring with them."""
+    if error is not None or app.builder.format != "html":
+        return
+    glyphs = f"@media (prefers-color-scheme:dark){{g[id^='text_']{{fill:{TEXT}}}}}"
+    style = f"<style>{glyphs}{dark_style(PYPLOT)}</style>"
+    for path in Path(app.outdir, "_images").glob("*.svg"):
+        text = path.read_text(encoding="utf-8")
+        if "https://matplotlib.org" in text[:2000] and "prefers-color-scheme" not in text:
+            path.write_text(text.replace("</svg>", f"{style}\n</svg>"), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the functions above."""
     app.connect("config-inited", key_cache_by_library)
+    app.connect("builder-inited", tell_years_apart)
+    app.connect("build-finished", let_plots_go_dark)
     app.connect("html-page-context", add_notebook)
     app.connect("html-page-context", make_references_a_list)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

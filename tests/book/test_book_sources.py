@@ -47,8 +47,14 @@ def test_mathjax_is_the_version_it_is_listed_as() -> None:
 
 def test_every_page_is_in_the_table_of_contents() -> None:
     toc = yaml.safe_load((BOOK / "_toc.yml").read_text())
-    listed = [toc["root"]] + [c["file"] for part in toc["parts"] for c in part["chapters"]]
-    assert sorted(listed) == [path.stem for path in PAGES]
+    listed = [toc["root"], *(name for part in toc["parts"] for name in _files(part["chapters"]))]
+    assert sorted(listed) == sorted(path.stem for path in PAGES)
+
+
+def _files(entries: list[dict[str, Any]]) -> list[str]:
+    """Pages of the table of contents, those below other pages too."""
+    return [name for entry in entries
+            for name in (entry["file"], *_files(entry.get("sections", [])))]
 
 
 def test_every_citation_has_a_reference_and_every_reference_can_be_found() -> None:
