@@ -6,10 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
+from distlearn.hardware import DeviceSpec
+from distlearn.hardware import device as find_device
 from distlearn.kernels.counters import Counters
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Dim, Kernel, kernel
-from distlearn.kernels.memory import bind
+from distlearn.kernels.memory import Global, bind
+from distlearn.kernels.timing import Prediction, Resources, predict, resources, work
 
 MAX_THREADS = 1024
 Executor = Literal["simt", "oracle"]
@@ -29,6 +34,8 @@ class LaunchReport:
     source : str
     first_line : int
         Line of the file on which ``source`` begins.
+    prediction : Prediction or None
+        Time and occupancy on a device, if one was named.
     """
 
     kernel: str
@@ -37,6 +44,7 @@ class LaunchReport:
     counters: Counters
     source: str
     first_line: int
+    prediction: Prediction | None = None
 
     def listing(self) -> str:
         """The source, each line with the counters it is charged."""
@@ -49,7 +57,8 @@ class LaunchReport:
 
 
 def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
-           executor: Executor = "simt") -> LaunchReport:
+           executor: Executor = "simt", device: DeviceSpec | str | None = None,
+           needs: Resources | None = None) -> LaunchReport:
     """Run ``function`` with ``grid`` blocks of ``block`` threads; arrays change in place.
 
     Parameters
@@ -60,9 +69,15 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
     arguments : numpy arrays and numbers
     executor : {"simt", "oracle"}
         "simt" runs all threads at once on numpy; "oracle" one thread after another, slowly.
+    device : DeviceSpec or str, optional
+        Predict the time on this device; see `distlearn.kernels.timing`.
+    needs : Resources, optional
+        Registers and shared bytes for the prediction, if a compiler has told; else estimated.
 
     Raises
     ------
+    KeyError, ValueError
+        For a device that is not in the catalogue, or on which the block does not fit.
     KernelError
         ``kind`` says which rule the kernel breaks, ``line`` where; arrays are then undefined.
     """
@@ -75,6 +90,7 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
                           f"block holds at most {MAX_THREADS}")
     if threads[2] > 64:
         raise KernelError("bad_launch", f"block {threads} has more than 64 threads along z")
+    spec = find_device(device) if isinstance(device, str) else device
     bound = bind(function.parameters, arguments, function.name)
     if executor == "oracle":
         tally = oracle.run(function, blocks, threads, bound)
@@ -82,8 +98,17 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
         tally = simt.run(function, blocks, threads, bound)
     else:
         raise KernelError("bad_launch", f"executor is {executor!r}; it is 'simt' or 'oracle'")
-    return LaunchReport(function.name, blocks, threads, tally.freeze(), function.source,
-                        function.first_line)
+    counters = tally.freeze()
+    prediction = None
+    if spec is not None:
+        arrays = [value for value in bound if isinstance(value, Global)]
+        memory = {array.memory: array.memory.flat.nbytes for array in arrays}
+        floats = [a.dtype for a in arrays if a.dtype.kind == "f"]
+        prediction = predict(
+            work(counters.by_line, math.prod(blocks), math.prod(threads), sum(memory.values())),
+            needs or resources(function), spec, floats[0] if floats else np.float32)
+    return LaunchReport(function.name, blocks, threads, counters, function.source,
+                        function.first_line, prediction)
 
 
 def dim3(size: Dim, what: str) -> tuple[int, int, int]:
