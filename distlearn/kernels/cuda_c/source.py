@@ -17,6 +17,9 @@ from distlearn.kernels.cuda_c.spelling import MARKS, Speller, render
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
 
 
+PRELUDE = "<types>"  # where the parser meets the names of known types
+
+
 @dataclass(frozen=True)
 class Function:
     """A function: ``marks`` are "__global__" and its like."""
@@ -83,7 +86,7 @@ class Source:
 
     def _parse(self, text: str) -> Any:
         try:
-            return c_parser.CParser().parse(text, self.filename)
+            return c_parser.CParser().parse(text, PRELUDE)
         except c_parser.ParseError as error:
             match = re.match(r"(?P<file>.*?):(?P<line>\d+)(:\d+)?: (?P<what>.*)", str(error),
                              re.DOTALL)
@@ -122,7 +125,8 @@ class Source:
 
     def _declare(self, node: Any) -> None:
         if isinstance(node, c_ast.Typedef):
-            self.types[node.name] = self.type_of(node.type, node.name)
+            if node.coord.file != PRELUDE:
+                self.types[node.name] = self.type_of(node.type, node.name)
         elif isinstance(node, c_ast.FuncDef):
             function = self._function(node)
             self.functions[function.name] = function
