@@ -26,7 +26,7 @@ class Known(NamedTuple):
     value: Any
 
 
-class Undefined(ArithmeticError):
+class UndefinedError(ArithmeticError):
     """An operation that C leaves undefined; the message says which."""
 
 
@@ -41,7 +41,7 @@ def convert(known: Known, kind: Number) -> Known:
 
     Raises
     ------
-    Undefined
+    UndefinedError
         A float that the integer type cannot hold.
     """
     value = known.value
@@ -52,14 +52,14 @@ def convert(known: Known, kind: Number) -> Known:
     if known.type.is_integer:
         return Known(kind, wrapped(kind, int(value)))
     if not np.isfinite(value) or not kind.bounds[0] <= int(value) <= kind.bounds[1]:
-        raise Undefined(f"{value} does not fit {kind}")
+        raise UndefinedError(f"{value} does not fit {kind}")
     return Known(kind, int(value))
 
 
 def fitting(kind: Number, value: int, what: str) -> Known:
     """A result of the type: unsigned ones wrap, signed ones must fit."""
     if kind.kind == "i" and not kind.bounds[0] <= value <= kind.bounds[1]:
-        raise Undefined(f"{what} is {value}, which {kind} cannot hold")
+        raise UndefinedError(f"{what} is {value}, which {kind} cannot hold")
     return Known(kind, wrapped(kind, value))
 
 
@@ -68,13 +68,13 @@ def binary(op: str, a: Known, b: Known) -> Known:
 
     Raises
     ------
-    Undefined
+    UndefinedError
         Signed overflow, division by zero, a shift by too many bits.
     """
     if op in ("<<", ">>"):
         kind = promoted(a.type)
         if not 0 <= b.value < 8 * kind.size:
-            raise Undefined(f"a shift of {kind} by {b.value} bits")
+            raise UndefinedError(f"a shift of {kind} by {b.value} bits")
         if op == ">>":
             return Known(kind, a.value >> b.value)
         return Known(kind, wrapped(kind, a.value << b.value))
@@ -84,12 +84,12 @@ def binary(op: str, a: Known, b: Known) -> Known:
         return Known(INT, int(COMPARE[op](left, right)))
     if kind.kind == "f":
         if op not in ("+", "-", "*", "/"):
-            raise Undefined(f"{op} of {a.type} and {b.type}")
+            raise UndefinedError(f"{op} of {a.type} and {b.type}")
         with np.errstate(all="ignore"):
             return Known(kind, (np.divide if op == "/" else SIMPLE[op])(left, right))
     if op in ("/", "%"):
         if right == 0:
-            raise Undefined("an integer is divided by zero")
+            raise UndefinedError("an integer is divided by zero")
         quotient = abs(left) // abs(right)
         quotient = quotient if (left < 0) == (right < 0) else -quotient
         fitting(kind, quotient, f"{left} / {right}")
@@ -109,7 +109,7 @@ def unary(op: str, a: Known) -> Known:
         return Known(kind, -value) if kind.kind == "f" else fitting(kind, -value, f"-({value})")
     if op == "~" and kind.is_integer:
         return Known(kind, wrapped(kind, ~value))
-    raise Undefined(f"{op} of {a.type}")
+    raise UndefinedError(f"{op} of {a.type}")
 
 
 def constant(kind: str, text: str) -> Known:
@@ -117,13 +117,13 @@ def constant(kind: str, text: str) -> Known:
 
     Raises
     ------
-    Undefined
+    UndefinedError
         A literal of no form known here.
     """
     if kind == "char":
         body = text[1:-1].encode("latin-1", "replace").decode("unicode_escape")
         if len(body) != 1:
-            raise Undefined(f"the character literal {text}")
+            raise UndefinedError(f"the character literal {text}")
         return Known(types.INT, ord(body))
     digits = text.lower()
     if kind in ("float", "double", "long double"):
@@ -139,7 +139,7 @@ def constant(kind: str, text: str) -> Known:
         value = int(digits, 10 if decimal else 16 if digits[:2] == "0x" else
                     2 if digits[:2] == "0b" else 8)
     except ValueError:
-        raise Undefined(f"the number {text}") from None
+        raise UndefinedError(f"the number {text}") from None
     wanted = [k for k in (types.INT, types.UINT, types.LONG, types.ULONG)
               if ("u" not in suffix or k.kind == "u")
               and (suffix.count("l") == 0 or k.rank >= types.LONG.rank)
@@ -147,4 +147,4 @@ def constant(kind: str, text: str) -> Known:
     for number in wanted:
         if value <= number.bounds[1]:
             return Known(number, value)
-    raise Undefined(f"the number {text} is too large")
+    raise UndefinedError(f"the number {text} is too large")

@@ -11,7 +11,7 @@ from typing import Any
 from pycparser import c_ast
 
 from distlearn.kernels.cuda_c import arithmetic, types
-from distlearn.kernels.cuda_c.arithmetic import Known, Undefined
+from distlearn.kernels.cuda_c.arithmetic import Known, UndefinedError
 from distlearn.kernels.cuda_c.errors import refuse
 from distlearn.kernels.cuda_c.source import Function, Source
 from distlearn.kernels.cuda_c.survey import Survey
@@ -178,7 +178,7 @@ class Expressions(Conversions):
             self.no("strings have no place in a kernel", node)
         try:
             return of_known(arithmetic.constant(node.type, node.value))
-        except Undefined as error:
+        except UndefinedError as error:
             return self.no(str(error), node)  # type: ignore[no-any-return]
 
     def of_id(self, node: Any) -> Result:
@@ -572,7 +572,10 @@ def codes(made: Result) -> Iterator[ast.expr]:
 
 
 RESERVED = frozenset(
-    "cuda float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 math range min max "
-    "abs len np and as assert async await class def del elif except False finally from global "
-    "import in is lambda None nonlocal not or pass raise True try with yield print bool int "
-    "float".split())
+    [
+    "cuda", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8",
+    "uint16", "uint32", "math", "range", "min", "max", "abs", "len", "np", "and", "as",
+    "assert", "async", "await", "class", "def", "del", "elif", "except", "False", "finally",
+    "from", "global", "import", "in", "is", "lambda", "None", "nonlocal", "not", "or", "pass",
+    "raise", "True", "try", "with", "yield", "print", "bool", "int", "float",
+])

@@ -9,9 +9,9 @@ import numpy as np
 from pycparser import c_ast
 
 from distlearn.kernels.cuda_c import arithmetic, types
-from distlearn.kernels.cuda_c.arithmetic import Known, Undefined
+from distlearn.kernels.cuda_c.arithmetic import Known, UndefinedError
 from distlearn.kernels.cuda_c.errors import HostError, SourceError
-from distlearn.kernels.cuda_c.memory import Block, Fault, Memory, decode
+from distlearn.kernels.cuda_c.memory import Block, AccessError, Memory, decode
 from distlearn.kernels.cuda_c.source import Function, Source
 from distlearn.kernels.cuda_c.survey import STEPS, Survey
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
@@ -93,7 +93,7 @@ class Host:
         """
         try:
             return work()
-        except (Fault, Undefined) as error:
+        except (AccessError, UndefinedError) as error:
             raise HostError(str(error), self.source.filename, self.line) from None
         except RecursionError:
             raise HostError("calls are nested too deep", self.source.filename,
@@ -108,13 +108,13 @@ class Host:
 
         Raises
         ------
-        Fault
+        AccessError
             There is none of this name.
         """
         if word not in self.symbols:
             variable = self.source.variables.get(word)
             if variable is None or not variable.marks & {"__device__", "__constant__"}:
-                raise Fault(f"{word} is no __device__ or __constant__ variable")
+                raise AccessError(f"{word} is no __device__ or __constant__ variable")
             block = self.symbols[word] = self.memory.allocate(variable.type.size, "device", word)
             if variable.initial is not None:
                 spot = self.memory.allocate(variable.type.size, "host", word)

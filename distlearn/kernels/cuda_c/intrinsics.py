@@ -10,7 +10,6 @@ from distlearn.kernels.cuda_c.assigning import Assigning
 from distlearn.kernels.cuda_c.types import DOUBLE, FLOAT, HALF, INT, UINT, Number, Struct
 from distlearn.kernels.cuda_c.values import (
     WIDE,
-    Address,
     Nothing,
     Record,
     Result,

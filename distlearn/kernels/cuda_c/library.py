@@ -160,7 +160,7 @@ def _assert(host: Host, a: list[Held]) -> Held:
 
 def _rand(host: Host, a: list[Held]) -> Held:
     if not isinstance(host.seed, random.Random):
-        host.seed = random.Random(host.seed)  # noqa: S311 - C's rand, not a secret
+        host.seed = random.Random(host.seed)
     return Held(INT, host.seed.randrange(1 << 31))
 
 
@@ -232,10 +232,7 @@ LIBRARY: dict[str, Call] = {
     "__nan": lambda host, a: Held(FLOAT, np.float32(np.nan)),
     "abs": _abs, "labs": _abs, "max": _extreme(False), "min": _extreme(True), "__dim3": _dim3,
     "cudaStreamCreate": _handle,
-    **{name: _nothing for name in (
-        "cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError", "cudaSetDevice",
-        "cudaPeekAtLastError", "cudaDeviceReset", "cudaStreamSynchronize", "cudaStreamDestroy",
-        "fflush", "cudaFuncSetAttribute")},
+    **dict.fromkeys(("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError", "cudaSetDevice", "cudaPeekAtLastError", "cudaDeviceReset", "cudaStreamSynchronize", "cudaStreamDestroy", "fflush", "cudaFuncSetAttribute"), _nothing),
     **{name: _refused("time is not measured here: a launch's report predicts it") for name in (
         "cudaEventCreate", "cudaEventRecord", "cudaEventElapsedTime", "cudaEventSynchronize",
         "clock", "gettimeofday")},

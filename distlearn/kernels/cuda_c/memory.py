@@ -19,7 +19,7 @@ CODES = {("i", 1): "b", ("u", 1): "B", ("b", 1): "?", ("i", 2): "h", ("u", 2): "
          ("f", 8): "d"}
 
 
-class Fault(RuntimeError):
+class AccessError(RuntimeError):
     """An access that memory does not allow; the message says why."""
 
 
@@ -57,7 +57,7 @@ class Memory:
     def allocate(self, size: int, space: str, what: str, data: memoryview | None = None) -> Block:
         """A block of bytes, all zero unless ``data`` is given."""
         if size > 1 << 32:
-            raise Fault(f"{size} bytes at once are more than is simulated")
+            raise AccessError(f"{size} bytes at once are more than is simulated")
         address = self.next[space]
         block = Block(space, what, address, memoryview(bytearray(size)) if data is None else data)
         self.next[space] = -(-(address + max(size, 1)) // 256) * 256 + 256
@@ -68,32 +68,32 @@ class Memory:
     def block(self, address: int) -> Block:
         """The block that an address points into, or just past the end of."""
         if address == 0:
-            raise Fault("the pointer is NULL")
+            raise AccessError("the pointer is NULL")
         space = "device" if address >= FIRST["device"] else "host"
         place = bisect_right(self.starts[space], address) - 1
         if place >= 0:
             block = self.blocks[space][place]
             if address <= block.address + block.size:
                 if block.freed:
-                    raise Fault(f"the memory of {block.what} has been freed")
+                    raise AccessError(f"the memory of {block.what} has been freed")
                 return block
-        raise Fault(f"the pointer {address:#x} points to no memory")
+        raise AccessError(f"the pointer {address:#x} points to no memory")
 
     def at(self, address: int, size: int, space: str) -> tuple[Block, int]:
         """The block and offset of ``size`` bytes in a space.
 
         Raises
         ------
-        Fault
+        AccessError
             They are outside of every block, freed, or in the other space.
         """
         block = self.block(address)
         offset = address - block.address
         if block.space != space:
-            raise Fault(f"{block.what} is {block.space} memory, and is used as {space} memory: "
+            raise AccessError(f"{block.what} is {block.space} memory, and is used as {space} memory: "
                         "copy with cudaMemcpy")
         if offset + size > block.size:
-            raise Fault(f"{size} bytes at byte {offset} of {block.what}, which has {block.size}")
+            raise AccessError(f"{size} bytes at byte {offset} of {block.what}, which has {block.size}")
         return block, offset
 
     def free(self, address: int, space: str) -> None:
@@ -102,7 +102,7 @@ class Memory:
             return
         block = self.block(address)
         if block.space != space or block.address != address:
-            raise Fault(f"{block.what} cannot be freed as {space} memory by this pointer")
+            raise AccessError(f"{block.what} cannot be freed as {space} memory by this pointer")
         block.freed = True
 
     def read(self, address: int, kind: CType) -> Any:

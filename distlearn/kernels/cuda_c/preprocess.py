@@ -20,10 +20,13 @@ TOKEN = re.compile(
 COMMENT = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'",
                      re.DOTALL)
 HEADERS = frozenset(
-    "cuda.h cuda_runtime.h cuda_runtime_api.h cuda_fp16.h device_launch_parameters.h "
-    "device_functions.h stdio.h stdlib.h string.h math.h assert.h stdint.h stddef.h stdbool.h "
-    "float.h limits.h time.h cstdio cstdlib cstring cmath cassert cstdint cfloat climits ctime "
-    "cstddef iostream".split())
+    [
+    "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h",
+    "device_launch_parameters.h", "device_functions.h", "stdio.h", "stdlib.h", "string.h",
+    "math.h", "assert.h", "stdint.h", "stddef.h", "stdbool.h", "float.h", "limits.h",
+    "time.h", "cstdio", "cstdlib", "cstring", "cmath", "cassert", "cstdint", "cfloat",
+    "climits", "ctime", "cstddef", "iostream",
+])
 PREDEFINED = {
     "__CUDACC__": "1", "NULL": "((void*)0)", "nullptr": "((void*)0)", "true": "1", "false": "0",
     "INT_MAX": "2147483647", "INT_MIN": "(-2147483647-1)", "UINT_MAX": "4294967295u",

@@ -15,7 +15,7 @@ from distlearn.kernels.cuda_c.errors import HostError
 from distlearn.kernels.cuda_c.host import Exit, Held, Host
 from distlearn.kernels.cuda_c.kernel import CudaKernel
 from distlearn.kernels.cuda_c.library import LIBRARY
-from distlearn.kernels.cuda_c.memory import Fault, Memory, decode, encode
+from distlearn.kernels.cuda_c.memory import AccessError, Memory, decode, encode
 from distlearn.kernels.cuda_c.source import Source, read
 from distlearn.kernels.cuda_c.types import CType, Number, Pointer, Struct
 from distlearn.kernels.launch import LaunchReport
@@ -201,11 +201,11 @@ class Program:
             return np.zeros(0, dtype)
         block = self.memory.block(value)
         if block.space != "device":
-            raise Fault(f"{kernel}<<<...>>> gets for {word} a pointer to {block.what}, which is "
+            raise AccessError(f"{kernel}<<<...>>> gets for {word} a pointer to {block.what}, which is "
                         "host memory: copy it with cudaMemcpy to memory of cudaMalloc")
         at, rest = divmod(value - block.address, dtype.itemsize)
         if rest:
-            raise Fault(f"{word} of {kernel} is not aligned to its elements of {dtype.itemsize} "
+            raise AccessError(f"{word} of {kernel} is not aligned to its elements of {dtype.itemsize} "
                         "bytes")
         return block.array(dtype), at
 

@@ -10,12 +10,11 @@ from typing import Any
 from pycparser import c_ast, c_parser
 
 from distlearn.kernels.cuda_c import arithmetic, types
-from distlearn.kernels.cuda_c.arithmetic import Known, Undefined
+from distlearn.kernels.cuda_c.arithmetic import Known, UndefinedError
 from distlearn.kernels.cuda_c.errors import SourceError, refuse
 from distlearn.kernels.cuda_c.preprocess import Preprocessor, Token
 from distlearn.kernels.cuda_c.spelling import MARKS, Speller, render
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
-
 
 PRELUDE = "<types>"  # where the parser meets the names of known types
 
@@ -115,7 +114,7 @@ class Source:
         try:
             node = c_parser.CParser().parse(f"int x = ({text});", self.filename).ext[0].init
             found = self.fold(node)
-        except (c_parser.ParseError, Undefined, SourceError):
+        except (c_parser.ParseError, UndefinedError, SourceError):
             found = None
         if found is None:
             raise SourceError(f"#if {text}: no constant expression", self.filename, line)
@@ -250,7 +249,7 @@ class Source:
         """
         try:
             return self._fold(node)
-        except Undefined as error:
+        except UndefinedError as error:
             return refuse(str(error), node.coord, self.filename)
 
     def _fold(self, node: Any) -> Known | None:

@@ -12,12 +12,16 @@ from distlearn.kernels.cuda_c.errors import SourceError
 from distlearn.kernels.cuda_c.preprocess import Token
 
 MARKS = {"__global__": 1, "__device__": 2, "__shared__": 4, "__constant__": 8, "__host__": 16}
-DROPPED = frozenset("__forceinline__ __inline__ __inline inline __noinline__ register volatile "
-                    "__volatile__ static __cdecl".split())
+DROPPED = frozenset([
+    "__forceinline__", "__inline__", "__inline", "inline", "__noinline__", "register",
+    "volatile", "__volatile__", "static", "__cdecl",
+])
 DROPPED_WITH_ARGUMENTS = frozenset(["__launch_bounds__", "__align__", "alignas", "__attribute__"])
 RENAMED = {"__restrict__": "restrict", "__restrict": "restrict", "constexpr": "const"}
 CASTS = frozenset(["static_cast", "reinterpret_cast", "const_cast"])
-TYPE_WORDS = frozenset("float double int unsigned long short char bool size_t half".split())
+TYPE_WORDS = frozenset([
+    "float", "double", "int", "unsigned", "long", "short", "char", "bool", "size_t", "half",
+])
 REFUSED = {
     "template": "templates are C++: write the kernel for one type and size, or use a macro",
     "typename": "templates are C++: write the kernel for one type and size, or use a macro",
@@ -144,8 +148,8 @@ class Speller:
                                           or self.text(end) in (",", "*")):
             end += 1
         kinds = {t.text for t in self.tokens[place + 2:end]}
-        return self.text(end) == ">" and self.text(end + 1) == "<<" and self.text(
-            end + 2) == "<" or (self.text(end) == ">" and bool(kinds & TYPE_WORDS))
+        return (self.text(end) == ">" and self.text(end + 1) == "<<" and self.text(
+            end + 2) == "<") or (self.text(end) == ">" and bool(kinds & TYPE_WORDS))
 
     def _cast(self, place: int) -> None:
         """``static_cast<T>(x)`` as ``((T)(x))``."""

@@ -36,7 +36,7 @@ class Statements(Intrinsics):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.tails: list[Callable[[], None] | None] = []  # what `continue` still has to do
+        self.tails: list[Callable[[], None]] = []  # what `continue` still has to do
 
     def statement(self, node: Any) -> None:
         """Translate a statement."""
@@ -107,9 +107,7 @@ class Statements(Intrinsics):
         """Translate ``continue``."""
         if not self.tails:
             self.no("continue outside of a loop", node)
-        tail = self.tails[-1]
-        if tail is not None:
-            tail()
+        self.tails[-1]()
         self.emit(ast.Continue())
 
     # ---- loops
@@ -193,12 +191,15 @@ class Statements(Intrinsics):
         left, op, right = test.left, test.op, test.right
         if isinstance(right, c_ast.ID) and right.name == variable:
             left, op, right = right, MIRROR[op], left
-        stepped = self._step_of(node.next, variable)
+        steps = list(node.next.exprs) if isinstance(node.next, c_ast.ExprList) else [node.next]
+        stepped = next(filter(None, (self._step_of(part, variable) for part in steps)), None)
         if not (isinstance(left, c_ast.ID) and left.name == variable) or stepped is None:
             return False
         step_node, sign = stepped
-        if not self._steady(node, variable, right) or not (
-                step_node is None or self._steady(node, variable, step_node)):
+        others = [part for part in steps if self._step_of(part, variable) is None]
+        whole = c_ast.Compound([node.stmt, *others])
+        if not self._steady(whole, variable, right) or not (
+                step_node is None or self._steady(whole, variable, step_node)):
             return False
         with self.collected() as extra:
             start = self.convert(self.value(start_node), kind)
@@ -208,10 +209,10 @@ class Statements(Intrinsics):
         if extra or not isinstance(stop, Value) or not (
                 stop.type.is_integer and step.type.is_integer):
             return False
-        return self._range(node, (variable, kind, named), op, sign, start, stop, step)
+        return self._range(node, (variable, kind, named), others, op, sign, start, stop, step)
 
-    def _range(self, node: Any, loop: tuple[str, Number, Scalar | None], op: str, sign: int,
-               start: Value, stop: Value, step: Value) -> bool:
+    def _range(self, node: Any, loop: tuple[str, Number, Scalar | None], others: list[Any],
+               op: str, sign: int, start: Value, stop: Value, step: Value) -> bool:
         variable, kind, named = loop
         up = op in ("<", "<=")
         if (sign > 0) != up or step.bounds[0] <= 0:
@@ -240,11 +241,18 @@ class Statements(Intrinsics):
             parts = parts[1:]
         self.scopes[-1][variable] = Scalar(held, kind, bounds)
         line = node.coord.line
-        self.tails.append(None)
+
+        def tail() -> None:
+            for part in others:
+                self.effect(part)
+
+        self.tails.append(tail)
         body = self.body(node.stmt)
+        with self.collected() as end:
+            tail()
         self.tails.pop()
         self.line = line
-        self.emit(ast.For(ast.Name(held, ast.Store()), call("range", *parts), body, []))
+        self.emit(ast.For(ast.Name(held, ast.Store()), call("range", *parts), body + end, []))
         return True
 
     def _variable(self, init: Any) -> tuple[str, Number, Any, Scalar | None] | None:
@@ -295,14 +303,14 @@ class Statements(Intrinsics):
         return None
 
     def _steady(self, node: Any, variable: str, bound: Any) -> bool:
-        """Whether a bound is the same in every iteration, and the body leaves the variable."""
-        inside = survey.changed(node.stmt)
+        """For a loop's body: whether a bound is the same in every iteration, and the body leaves the variable."""
+        inside = survey.changed(node)
         names = survey.used(bound)
         if variable in inside or variable in names or names & inside or survey.calls(bound):
             return False
         in_memory = survey.loads(bound) or any(
             isinstance(self.find(c_ast.ID(word)), Cell) for word in names)
-        return variable not in self.survey.boxed and not (in_memory and survey.writes(node.stmt))
+        return variable not in self.survey.boxed and not (in_memory and survey.writes(node))
 
     def do_switch(self, node: Any) -> None:
         """Translate ``switch`` whose cases do not fall through."""

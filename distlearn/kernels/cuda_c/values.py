@@ -257,7 +257,7 @@ class Conversions:
             return Value(number(bounds[0]), kind, bounds, True)
         if op in ("+", "-") and y == 0:
             return replace(a, type=kind)
-        if op == "+" and x == 0 or op == "*" and x == 1:
+        if (op == "+" and x == 0) or (op == "*" and x == 1):
             return replace(b, type=kind)
         if op == "*" and y == 1:
             return replace(a, type=kind)
@@ -278,7 +278,7 @@ class Conversions:
             size = max(abs(least), abs(most)) - 1
             bounds = (0 if low >= 0 else -min(far, size), min(far, size))
         python = "//" if op == "/" else "%"
-        if low >= 0 and least >= 0 or kind.kind == "u":
+        if (low >= 0 and least >= 0) or kind.kind == "u":
             return Value(binop(a.code, python, b.code), kind, bounds, a.pure and b.pure)
         if least >= 0:  # Python rounds down, C towards zero
             back = f"-(-a {python} b)"
