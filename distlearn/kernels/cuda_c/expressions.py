@@ -389,17 +389,17 @@ class Expressions(Conversions):
             isinstance(value, Value) and value.bounds == (0, 0))
 
     def _logic(self, node: Any) -> Value:
-        left = self.truth(node.left)
+        left = as_bool(self.truth(node.left))
         with self.collected() as extra:
-            right = self.truth(node.right)
+            right = as_bool(self.truth(node.right))
         if not extra:
             join: ast.boolop = ast.And() if node.op == "&&" else ast.Or()
             return Value(ast.BoolOp(join, [left, right]), types.INT, (0, 1))
         held = self.fresh("_test")
-        self.assign(held, ast.Compare(left, [ast.NotEq()], [number(0)]))
+        self.assign(held, left)
         with self.collected() as inner:
             self.out += extra
-            self.assign(held, ast.Compare(right, [ast.NotEq()], [number(0)]))
+            self.assign(held, right)
         test: ast.expr = name(held)
         if node.op == "||":
             test = ast.UnaryOp(ast.Not(), test)
@@ -558,6 +558,14 @@ class Expressions(Conversions):
     def keep(self, made: Result, wanted: str) -> Named:
         """Variables that hold a result."""
         raise NotImplementedError
+
+
+def as_bool(code: ast.expr) -> ast.expr:
+    """A test as a truth value, 0 or 1 as a number."""
+    if isinstance(code, ast.Compare | ast.BoolOp) or (
+            isinstance(code, ast.UnaryOp) and isinstance(code.op, ast.Not)):
+        return code
+    return ast.Compare(code, [ast.NotEq()], [number(0)])
 
 
 def codes(made: Result) -> Iterator[ast.expr]:

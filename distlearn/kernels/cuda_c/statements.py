@@ -326,6 +326,8 @@ class Statements(Intrinsics):
                     inner[0], c_ast.Case | c_ast.Default) else inner
             if not labels:
                 self.no("a statement before the first case", node)
+            if cases and not cases[-1][1]:  # `case 1: case 2:`
+                labels = cases.pop()[0] + labels
             cases.append((labels, part))
         chain: list[ast.stmt] = []
         for place, (labels, statements) in reversed(list(enumerate(cases))):

@@ -277,6 +277,8 @@ class Conversions:
         else:
             size = max(abs(least), abs(most)) - 1
             bounds = (0 if low >= 0 else -min(far, size), min(far, size))
+        if least <= 0 <= most and bounds[0] == bounds[1]:
+            bounds = bounds[0], bounds[1] + 1  # no literal: a division by zero must show
         python = "//" if op == "/" else "%"
         if (low >= 0 and least >= 0) or kind.kind == "u":
             return Value(binop(a.code, python, b.code), kind, bounds, a.pure and b.pure)

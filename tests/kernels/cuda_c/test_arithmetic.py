@@ -5,7 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from distlearn.kernels import KernelError, cuda_c
@@ -62,7 +62,7 @@ def compiled(parts, folder):
 
 
 @pytest.mark.skipif(GCC is None, reason="there is no C compiler")
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
 @given(parts=st.lists(expressions(), min_size=40, max_size=40))
 def test_integers_are_those_of_a_c_compiler(parts, tmp_path_factory):
     wrapping, strict = compiled(parts, tmp_path_factory.mktemp("c"))
@@ -105,7 +105,7 @@ def real(draw, depth=3):
 
 
 @pytest.mark.skipif(GCC is None, reason="there is no C compiler")
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
 @given(parts=st.lists(real(), min_size=40, max_size=40))
 def test_floats_are_those_of_a_c_compiler(parts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("c")
