@@ -9,7 +9,8 @@ from typing import Any
 from pycparser import c_ast
 
 from distlearn.kernels.cuda_c import types
-from distlearn.kernels.cuda_c.expressions import ZERO, Expressions
+from distlearn.kernels.cuda_c.expressions import Expressions
+from distlearn.kernels.cuda_c.places import ZERO
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
 from distlearn.kernels.cuda_c.values import (
     WIDE,

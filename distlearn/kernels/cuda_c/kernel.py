@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlearn.kernels.cuda_c import types
-from distlearn.kernels.cuda_c.expressions import Shape
+from distlearn.kernels.cuda_c.places import Shape
 from distlearn.kernels.cuda_c.source import Function, Source
 from distlearn.kernels.cuda_c.translate import Translated, translate
 from distlearn.kernels.cuda_c.types import CType, Number, Pointer, Struct

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from distlearn.kernels.cuda_c import types
-from distlearn.kernels.cuda_c.host import Exit, Held, Host
+from distlearn.kernels.cuda_c.evaluation import Exit, Held
+from distlearn.kernels.cuda_c.host import Host
 from distlearn.kernels.cuda_c.types import DOUBLE, FLOAT, INT, VOID, Number, Pointer
 
 Call = Callable[[Host, list[Held]], Held]

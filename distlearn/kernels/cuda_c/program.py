@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from distlearn.kernels.cuda_c import types
 from distlearn.kernels.cuda_c.errors import HostError
-from distlearn.kernels.cuda_c.host import Exit, Held, Host
+from distlearn.kernels.cuda_c.evaluation import Exit, Held
+from distlearn.kernels.cuda_c.host import Host
 from distlearn.kernels.cuda_c.kernel import CudaKernel
 from distlearn.kernels.cuda_c.library import LIBRARY
 from distlearn.kernels.cuda_c.memory import AccessError, Memory, decode, encode

@@ -10,7 +10,7 @@ import numpy as np
 
 from distlearn.kernels import dialect
 from distlearn.kernels.cuda_c import types
-from distlearn.kernels.cuda_c.expressions import ZERO, Shape
+from distlearn.kernels.cuda_c.places import ZERO, Shape
 from distlearn.kernels.cuda_c.source import Function, Source
 from distlearn.kernels.cuda_c.statements import Statements, names_of, parts_of
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
