@@ -1,6 +1,7 @@
 """CUDA C on the same executors: the subset that teaching kernels use, hosts and all.
 
-``load(text)["kernel"][grid, block](*arrays)`` launches a kernel; ``load(text).run()`` runs ``main``.
+``load(text)["kernel"][grid, block](*arrays)`` launches a kernel, ``load(text).run()`` runs
+``main``.
 """
 
 from __future__ import annotations

@@ -134,9 +134,9 @@ class Assigning(Expressions):
             return self.read(target, node) if wanted else None
         if isinstance(target, RecordVar | Stretch) and isinstance(target.type, Struct):
             record = self.to(made, target.type, node)
+            if isinstance(record, Record) and len(record.fields) > 1:  # read all, then write
+                record = self.read(self.of_named(self.keep(record, "_new")), node)
             assert isinstance(record, Record)
-            if len(record.fields) > 1:  # all are read before the first is written
-                record = self.read(self.of_named(self.keep(record, "_new")), node)  # type: ignore[assignment]
             for field, value in record.fields.items():
                 self.put(self.field(target, field, node), value, node)
             return record if wanted else None
@@ -213,7 +213,9 @@ class Assigning(Expressions):
             named = self._shared(node, kind)
         elif isinstance(node.type, c_ast.FuncDecl):
             return
-        elif node.storage and "extern" in node.storage:
+        elif "static" in node.storage:
+            self.no(f"static {node.name}: a thread's variables do not outlive its kernel", node)
+        elif "extern" in node.storage:
             self.no(f"extern {node.name} is no shared array", node)
         elif isinstance(kind, Array):
             named = self._array(node, kind)
@@ -293,9 +295,9 @@ class Assigning(Expressions):
         """``cuda.shared.array(shape, dtype)``."""
         size: ast.expr = number(shape[0]) if len(shape) == 1 else ast.Tuple(
             [number(n) for n in shape], ast.Load())
-        dtype = "bool" if kind.kind == "b" else f"{'u' if kind.kind == 'u' else ''}" \
-            f"{'float' if kind.kind == 'f' else 'int'}{8 * kind.size}"
-        return call(f"cuda.{space}.array", size, name(dtype))
+        words = {"b": "bool", "f": f"float{8 * kind.size}", "u": f"uint{8 * kind.size}",
+                 "i": f"int{8 * kind.size}"}
+        return call(f"cuda.{space}.array", size, name(words[kind.kind]))
 
     def _elements(self, kind: CType, node: Any) -> tuple[Number, int]:
         found = types.elements(kind)
@@ -350,7 +352,7 @@ class Assigning(Expressions):
             self.no(f"{len(given)} values for {total} elements", node)
 
         def index(flat: int) -> ast.expr:
-            where = []
+            where: list[ast.expr] = []
             for extent in reversed(named.shape):
                 where.insert(0, number(flat % extent))
                 flat //= extent

@@ -108,7 +108,7 @@ class Evaluation:
         """The value of an expression."""
         if node.coord is not None:
             self.line = node.coord.line
-        method = getattr(self, "of_" + type(node).__name__.lower(), None)
+        method: Any = getattr(self, "of_" + type(node).__name__.lower(), None)
         if method is None:
             self.fail(f"{type(node).__name__} is not understood in host code")
         made: Held = method(node)
@@ -414,8 +414,13 @@ class Evaluation:
 
     def _text(self, node: Any) -> str:
         if isinstance(node, c_ast.Constant) and node.type == "string":
-            return node.value[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+            return unescaped(node.value)
         return str(self.fail("an array is initialised by {...}"))
+
+def unescaped(literal: str) -> str:
+    """The text of a string literal."""
+    return literal[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+
 
 def decayed(kind: CType) -> CType:
     """An array as a pointer to its first element."""

@@ -113,6 +113,9 @@ class Host(Evaluation):
             count = len(node.init.exprs) if isinstance(node.init, c_ast.InitList) else len(
                 self._text(node.init)) + 1 if node.init is not None else 0
             kind = Array(kind.item, count)
+        if "static" in node.storage:
+            self._static(node, kind)
+            return
         spot = self.variable(node.name, kind, node)
         if node.init is None:
             return
@@ -121,6 +124,16 @@ class Host(Evaluation):
             self.put(spot, self.to(self.value(init), kind))
         else:
             self.initialise(spot.address, kind, node.init)
+
+    def _static(self, node: Any, kind: CType) -> None:
+        """A variable of one function that keeps its value from call to call."""
+        key = f"{node.name} of line {node.coord.line}:{node.coord.column}"
+        if key not in self.globals:
+            at = self.memory.allocate(kind.size, "host", node.name).address
+            self.globals[key] = Spot(kind, at)
+            if node.init is not None:
+                self.initialise(at, kind, node.init)
+        self.frame.scopes[-1][node.name] = self.globals[key]
 
     def variable(self, word: str, kind: CType, node: Any) -> Spot:
         """A new variable: in a register, unless it is large or its address is taken."""

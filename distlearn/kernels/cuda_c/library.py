@@ -91,7 +91,7 @@ def _symbol(host: Host, a: list[Held], to: bool) -> Held:
     size, offset = int(a[2].value), int(a[3].value) if len(a) > 3 else 0
     at = host.symbol(name.value).address + offset
     ends = ((at, "device"), (other.value, "host"))
-    host.memory.copy(*(ends if to else ends[::-1]), size)
+    host.memory.copy(ends[not to], ends[to], size)
     return OK
 
 
@@ -233,7 +233,10 @@ LIBRARY: dict[str, Call] = {
     "__nan": lambda host, a: Held(FLOAT, np.float32(np.nan)),
     "abs": _abs, "labs": _abs, "max": _extreme(False), "min": _extreme(True), "__dim3": _dim3,
     "cudaStreamCreate": _handle,
-    **dict.fromkeys(("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError", "cudaSetDevice", "cudaPeekAtLastError", "cudaDeviceReset", "cudaStreamSynchronize", "cudaStreamDestroy", "fflush", "cudaFuncSetAttribute"), _nothing),
+    **dict.fromkeys((
+        "cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError", "cudaSetDevice",
+        "cudaPeekAtLastError", "cudaDeviceReset", "cudaStreamSynchronize", "cudaStreamDestroy",
+        "fflush", "cudaFuncSetAttribute"), _nothing),
     **{name: _refused("time is not measured here: a launch's report predicts it") for name in (
         "cudaEventCreate", "cudaEventRecord", "cudaEventElapsedTime", "cudaEventSynchronize",
         "clock", "gettimeofday")},

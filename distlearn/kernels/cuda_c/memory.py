@@ -90,10 +90,11 @@ class Memory:
         block = self.block(address)
         offset = address - block.address
         if block.space != space:
-            raise AccessError(f"{block.what} is {block.space} memory, and is used as {space} memory: "
-                        "copy with cudaMemcpy")
+            raise AccessError(f"{block.what} is {block.space} memory, and is used as {space} "
+                              "memory: copy with cudaMemcpy")
         if offset + size > block.size:
-            raise AccessError(f"{size} bytes at byte {offset} of {block.what}, which has {block.size}")
+            raise AccessError(f"{size} bytes at byte {offset} of {block.what}, which has "
+                              f"{block.size}")
         return block, offset
 
     def free(self, address: int, space: str) -> None:

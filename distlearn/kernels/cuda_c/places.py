@@ -135,7 +135,7 @@ class Places(Conversions):
         if getattr(node, "coord", None) is not None:
             self.line = node.coord.line
         line = self.line
-        method = getattr(self, "of_" + type(node).__name__.lower(), None)
+        method: Any = getattr(self, "of_" + type(node).__name__.lower(), None)
         if method is None:
             self.no(f"{type(node).__name__} is not understood in a kernel", node)
         made: Result = method(node)
@@ -270,7 +270,8 @@ class Places(Conversions):
         return self.keep(made, "held")  # type: ignore[return-value]
 
     def _element(self, node: Any) -> Target:
-        indices, base = [], node
+        indices: list[Any] = []
+        base = node
         while isinstance(base, c_ast.ArrayRef):
             indices.insert(0, base.subscript)
             base = base.name

@@ -55,7 +55,7 @@ class Program:
         self.memory = Memory()
         self._launches: list[LaunchReport] = []
         self._options: dict[str, Any] = {}
-        self._host = Host(source, self.memory, LIBRARY, self._launch)  # type: ignore[arg-type]
+        self._host = Host(source, self.memory, LIBRARY, self._launch)
         self.kernels = {name: CudaKernel(source, function, self._variable)
                         for name, function in source.functions.items()
                         if "__global__" in function.marks}
@@ -146,8 +146,7 @@ class Program:
                 raise HostError(f"argument {name} is a {kind}: a writeable C-contiguous array of "
                                 f"{wanted}, not one of {value.dtype}", self.filename,
                                 self._host.line)
-            data = memoryview(value.reshape(-1).view(np.uint8)) if value.size else memoryview(
-                bytearray())
+            data = value.reshape(-1).view(np.uint8).data if value.size else memoryview(bytearray())
             return Held(kind, self.memory.allocate(value.nbytes, "host", name, data).address)
         if isinstance(kind, Struct) and isinstance(value, Mapping):
             data_ = bytearray(kind.size)
@@ -202,12 +201,12 @@ class Program:
             return np.zeros(0, dtype)
         block = self.memory.block(value)
         if block.space != "device":
-            raise AccessError(f"{kernel}<<<...>>> gets for {word} a pointer to {block.what}, which is "
-                        "host memory: copy it with cudaMemcpy to memory of cudaMalloc")
+            raise AccessError(f"{kernel}<<<...>>> gets for {word} a pointer to {block.what}, which "
+                              "is host memory: copy it with cudaMemcpy to memory of cudaMalloc")
         at, rest = divmod(value - block.address, dtype.itemsize)
         if rest:
-            raise AccessError(f"{word} of {kernel} is not aligned to its elements of {dtype.itemsize} "
-                        "bytes")
+            raise AccessError(f"{word} of {kernel} is not aligned to its elements of "
+                              f"{dtype.itemsize} bytes")
         return block.array(dtype), at
 
 

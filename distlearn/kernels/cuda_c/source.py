@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ class Source:
         used = {t.text for t in tokens}
         if "Matrix" in used and not any(
                 a.text in ("}", "struct") and b.text == "Matrix"
-                for a, b in zip(tokens, tokens[1:], strict=False)):
+                for a, b in pairwise(tokens)):
             self.types["Matrix"] = types.MATRIX  # the programming guide's, which listings leave out
         names = sorted(used & set(self.types))
         lines = [f"typedef int {name};" for name in names]
@@ -140,7 +141,7 @@ class Source:
 
     def _function(self, node: Any) -> Function:
         decl = node.decl
-        parameters = []
+        parameters: list[tuple[str, CType]] = []
         for parameter in (decl.type.args.params if decl.type.args else []):
             if isinstance(parameter, c_ast.EllipsisParam):
                 refuse("a function of one's own takes a fixed number of arguments",

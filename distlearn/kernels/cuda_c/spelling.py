@@ -14,7 +14,7 @@ from distlearn.kernels.cuda_c.preprocess import Token
 MARKS = {"__global__": 1, "__device__": 2, "__shared__": 4, "__constant__": 8, "__host__": 16}
 DROPPED = frozenset([
     "__forceinline__", "__inline__", "__inline", "inline", "__noinline__", "register",
-    "volatile", "__volatile__", "static", "__cdecl",
+    "volatile", "__volatile__", "__cdecl",
 ])
 DROPPED_WITH_ARGUMENTS = frozenset(["__launch_bounds__", "__align__", "alignas", "__attribute__"])
 RENAMED = {"__restrict__": "restrict", "__restrict": "restrict", "constexpr": "const"}

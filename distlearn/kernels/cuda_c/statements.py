@@ -303,7 +303,7 @@ class Statements(Intrinsics):
         return None
 
     def _steady(self, node: Any, variable: str, bound: Any) -> bool:
-        """For a loop's body: whether a bound is the same in every iteration, and the body leaves the variable."""
+        """Whether a loop's body leaves a bound, and the loop's variable, as they are."""
         inside = survey.changed(node)
         names = survey.used(bound)
         if variable in inside or variable in names or names & inside or survey.calls(bound):

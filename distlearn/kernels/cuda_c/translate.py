@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,17 @@ from distlearn.kernels.cuda_c.places import ZERO, Shape
 from distlearn.kernels.cuda_c.source import Function, Source
 from distlearn.kernels.cuda_c.statements import Statements, names_of, parts_of
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
-from distlearn.kernels.cuda_c.values import WIDE, Address, Nothing, Result, call, name, stamp
+from distlearn.kernels.cuda_c.values import (
+    WIDE,
+    Address,
+    Nothing,
+    Record,
+    Result,
+    Value,
+    call,
+    name,
+    stamp,
+)
 from distlearn.kernels.cuda_c.variables import (
     ArrayVar,
     Cell,
@@ -91,9 +102,7 @@ class Translator(Statements):
     # ---- whole functions
 
     def kernel(self, known: dict[str, int], shifted: frozenset[str]) -> Translated:
-        """The kernel, for integer arguments of these values; pointers that are ``shifted`` into
-        their memory take its offset too.
-        """
+        """The kernel for integer arguments of these values; ``shifted`` pointers have an offset."""
         parameters: list[str] = []
         for word, kind in self.function.parameters:
             self.scopes[0][word] = self._parameter(word, kind, parameters, known, shifted)
@@ -103,7 +112,7 @@ class Translator(Statements):
         """The device function; its pointers are passed as an array and an offset."""
         parameters: list[str] = []
         for word, kind in self.function.parameters:
-            words, make = names_of(kind, lambda word=word: self.fresh(word))  # type: ignore[misc]
+            words, make = names_of(kind, partial(self.fresh, word))
             parameters += words
             self.scopes[0][word] = self._settled_parameter(word, make())
         return self._finish(parameters)
@@ -122,10 +131,10 @@ class Translator(Statements):
         if isinstance(made, Address):
             assert isinstance(made.at.code, ast.Name) and made.base is not None
             return PointerVar(made.base, made.at.code.id, made.type)
-        if hasattr(made, "fields"):
-            return RecordVar(made.type, {  # type: ignore[arg-type]
+        if isinstance(made, Record):
+            return RecordVar(made.type, {
                 field: self._named(inner) for field, inner in made.fields.items()})
-        assert isinstance(made.code, ast.Name) and isinstance(made.type, Number)  # type: ignore[union-attr]
+        assert isinstance(made, Value) and isinstance(made.code, ast.Name)
         return Scalar(made.code.id, made.type, made.type.bounds
                       if made.type.is_integer else WIDE)
 
@@ -258,7 +267,7 @@ class Translator(Statements):
         made = make()
         if len(words) == 1:
             held = make()
-            return type(held)(code, held.type, held.bounds)  # type: ignore[union-attr, call-arg, arg-type, return-value]
+            return type(held)(code, held.type, held.bounds)  # type: ignore[union-attr, call-arg, arg-type]
         self.emit(ast.Assign([ast.Tuple([ast.Name(w, ast.Store()) for w in words], ast.Store())],
                              code))
         self.moving |= set(words)

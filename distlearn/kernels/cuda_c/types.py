@@ -146,7 +146,7 @@ FLOAT = Number("float", "f", 4, 11)
 DOUBLE = Number("double", "f", 8, 12)
 
 # Spellings of the arithmetic types, their words sorted.
-WORDS = {
+WORDS: dict[str, CType] = {
     "void": VOID, "_Bool": BOOL, "bool": BOOL, "char": CHAR, "char signed": SCHAR,
     "char unsigned": UCHAR, "short": SHORT, "int short": SHORT, "short signed": SHORT,
     "int short signed": SHORT, "short unsigned": USHORT, "int short unsigned": USHORT,

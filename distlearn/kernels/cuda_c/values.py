@@ -155,8 +155,10 @@ class Conversions:
     def apply(self, template: str, *values: Value) -> ast.expr:
         """An expression in ``a`` and ``b``: written out if they may be repeated, else called."""
         if all(value.pure for value in values):
-            return _Fill(dict(zip("ab", values, strict=False))).visit(
-                ast.parse(template, mode="eval").body)  # type: ignore[no-any-return]
+            filled = _Fill(dict(zip("ab", values, strict=False))).visit(
+                ast.parse(template, mode="eval").body)
+            assert isinstance(filled, ast.expr)
+            return filled
         return call(self.helper(template), *(value.code for value in values))
 
     def settled(self, value: Value) -> Value:
@@ -218,9 +220,11 @@ class Conversions:
         if op in ("<<", ">>"):
             kind = types.promoted(a.type)
             a, b = self.meet(a, kind), self.settled(b)
-            if op == ">>":
-                a = self.settled(a)
-            return self._integer(op, kind, a, b)
+            a = self.settled(a)
+            made = self._integer(op, kind, a, b)
+            if kind.kind == "u" or inside(made.bounds, kind):
+                return made
+            return self._into(made, kind, False)  # C++20: a sign's bits are shifted out
         kind = types.common(a.type, b.type)
         if kind.kind == "f":
             a, b = self.convert(a, kind), self.convert(b, kind)

@@ -88,7 +88,9 @@ __global__ void count(const int *x, Counts *c, int n) {
     atomicAdd(x[i] % 2 ? &c->odd : &c->even, half_of(2));
     atomicAdd(&total, x[i]);
 }
+int turn(void) { static int n = 4; return ++n; }
 int fill(int *x, int n) {
+    turn();
     int sum = 0;
     for (int i = 0; i < n; ++i) { x[i] = (i * 7) % 13; sum += x[i]; }
     calls++;
@@ -110,7 +112,7 @@ int main(int argc, char **argv) {
     printf("%d %d|%5.2f|%-4s|%03u|%x\n", counts.even, counts.odd, got / 3.0, "ab", 7u, 255);
     switch (argc) { case 1: puts("alone"); break; default: puts(argv[1]); }
     cudaFree(d); cudaFree(d_counts); free(h);
-    return want == got && counts.even + counts.odd == N && calls == 1 ? 0 : 1;
+    return want == got && counts.even + counts.odd == N && calls == 1 && turn() == 6 ? 0 : 1;
 }
 """
 
@@ -217,7 +219,8 @@ def test_errors_of_kernels_have_lines_of_the_c_source(body, executor):
 
 
 HOSTS = {
-    "float *h = (float *)malloc(40); k<<<1, 32>>>(h);": "gets for y a pointer to the memory of line",
+    "float *h = (float *)malloc(40); k<<<1, 32>>>(h);":
+        "gets for y a pointer to the memory of line 3, which is host memory",
     "float *d; cudaMalloc(&d, 40); d[0] = 1;": "is device memory, and is used as host memory",
     "float h[4]; float *d; cudaMalloc(&d, 40); cudaMemcpy(d, h, 40, cudaMemcpyHostToDevice);":
         "40 bytes at byte 0 of h, which has 16",
@@ -273,3 +276,66 @@ def test_pointers_into_the_middle_of_device_memory():
     out = np.ones(8, np.float32)
     cuda_c.load(text).call("f", out)
     assert out.tolist() == [0, 0, 5, 5, 0, 0, 0, 0]
+
+
+def test_structures_in_registers_and_in_shared_memory():
+    """Sub-matrices as the programming guide takes them: structures by value, pointers inside."""
+    text = """
+    #define B 4
+    typedef struct { int width, height, stride; float *elements; } Part;
+    __device__ float get(const Part A, int r, int c) { return A.elements[r * A.stride + c]; }
+    __device__ void set(Part A, int r, int c, float v) { A.elements[r * A.stride + c] = v; }
+    __device__ Part part(Part A, int row, int col)
+    {
+        Part sub;
+        sub.width = sub.height = B;
+        sub.stride = A.stride;
+        sub.elements = &A.elements[A.stride * B * row + B * col];
+        return sub;
+    }
+    __global__ void multiply(Part A, Part B_, Part C)
+    {
+        Part Csub = part(C, blockIdx.y, blockIdx.x);
+        float value = 0;
+        int row = threadIdx.y, col = threadIdx.x;
+        for (int m = 0; m < A.width / B; ++m) {
+            Part Asub = part(A, blockIdx.y, m), Bsub = part(B_, m, blockIdx.x);
+            __shared__ float As[B][B];
+            __shared__ float Bs[B][B];
+            As[row][col] = get(Asub, row, col);
+            Bs[row][col] = get(Bsub, row, col);
+            __syncthreads();
+            for (int e = 0; e < B; ++e) value += As[row][e] * Bs[e][col];
+            __syncthreads();
+        }
+        set(Csub, row, col, value);
+    }"""
+    rng = np.random.default_rng(1)
+    A, B = rng.random((8, 12), dtype=np.float32), rng.random((12, 4), dtype=np.float32)
+    counts = []
+    for executor in ("simt", "oracle"):
+        C = np.zeros((8, 4), np.float32)
+        parts = [matrix(a) | {"stride": a.shape[1]} for a in (A, B, C)]
+        counts.append(cuda_c.load(text)["multiply"].launch((1, 2), (4, 4), *parts,
+                                                           executor=executor).counters)
+        np.testing.assert_allclose(C, A.astype(float) @ B, rtol=1e-6)
+    assert counts[0] == counts[1]
+    assert counts[0]["flops"] == 2 * 8 * 12 * 4
+
+
+def test_memory_that_two_pointers_share_is_seen_as_one():
+    """A pointer that is seated again must not hide that an array is written."""
+    text = """
+    __global__ void k(float *a, float *b, int swap) {
+        float *to = a, *from = b;
+        if (swap) { to = b; from = a; }
+        to[threadIdx.x] = from[(threadIdx.x + 1) % 32] + 1;
+    }"""
+    a, b = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    program = cuda_c.load(text)
+    program["k"][1, 32](a, b, 1)
+    assert b.tolist() == [*range(2, 33), 1]
+    for executor in ("simt", "oracle"):
+        with pytest.raises(KernelError) as caught:
+            program["k"].launch(1, 32, a, a, 0, executor=executor)
+        assert caught.value.kind == "global_race"

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -245,7 +246,7 @@ CASES = {
                       lambda a: (a[2], S.astype(float) @ T)),
     "spmv": (spmv, 1, 32, (4, START, COLUMN, floats(12), floats(8), np.zeros(4, np.float32)),
              lambda a: (a[5], [np.dot(a[3][i:j], a[4][COLUMN[i:j]])
-                               for i, j in zip(START, START[1:], strict=False)])),
+                               for i, j in pairwise(START)])),
     "mandelbrot": (mandelbrot, (2, 2), (8, 4), (np.zeros((8, 16), np.int32), 16, 8, 30),
                    lambda a: None),
     "centre": (centre, 1, 4, (floats(20, 3), np.zeros((4, 2), np.float32), 5), lambda a: None),
