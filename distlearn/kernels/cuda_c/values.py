@@ -138,6 +138,16 @@ def of_known(known: Known) -> Value:
     return Value(number(int(known.value)), known.type, (int(known.value),) * 2, True)
 
 
+def literal_of(value: Value) -> float | None:
+    """The number in ``0.5`` or ``float32(0.5)``; None for what is no literal."""
+    code = value.code
+    if isinstance(code, ast.Call) and isinstance(code.func, ast.Name) and code.func.id.startswith(
+            "float") and len(code.args) == 1:
+        code = code.args[0]
+    found = code.value if isinstance(code, ast.Constant) else None
+    return found if isinstance(found, float) else None
+
+
 def known(value: Value) -> int | None:
     """The integer that a value always is."""
     return value.bounds[0] if value.bounds[0] == value.bounds[1] else None
@@ -192,10 +202,9 @@ class Conversions:
                 literal = known(value)
                 if literal is not None:
                     return of_known(Known(kind, float(literal)))
-            elif isinstance(value.code, ast.Call) and value.code.args and isinstance(
-                    value.code.args[0], ast.Constant):
-                return Value(value.code.args[0] if kind == types.DOUBLE else
-                             call(f"float{8 * kind.size}", value.code), kind, WIDE, True)
+            real = literal_of(value)
+            if real is not None:
+                return of_known(Known(kind, kind.dtype.type(mine.dtype.type(real))))
             return Value(call(f"float{8 * kind.size}", value.code), kind, WIDE, False)
         if not mine.is_integer:
             word = {("u", 8): "int64", ("i", 8): "int64"}.get(

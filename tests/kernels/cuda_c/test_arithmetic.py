@@ -32,10 +32,10 @@ def expressions(draw, depth=3):
         to = draw(st.sampled_from(["int", "unsigned", "short", "unsigned char", "long long"]))
         return f"(({to})({inner}))"
     if kind == 2:
-        return f"({inner} {draw(st.sampled_from(['<<', '>>']))} {draw(st.integers(0, 12))})"
+        return f"V({inner} {draw(st.sampled_from(['<<', '>>']))} {draw(st.integers(0, 12))})"
     if kind == 3:
         return f"({inner} ? {draw(expressions(depth=depth - 1))} : i)"
-    return f"({inner} {draw(st.sampled_from(BINARY))} {draw(expressions(depth=depth - 1))})"
+    return f"V({inner} {draw(st.sampled_from(BINARY))} {draw(expressions(depth=depth - 1))})"
 
 
 def declarations():
@@ -47,7 +47,9 @@ def compiled(parts, folder):
     """Values by gcc with wrapping arithmetic; None where C leaves the value undefined."""
     functions = "".join(f"long long f{n}(void) {{ return {part}; }}\n"
                         for n, part in enumerate(parts))
-    text = ("#include <stdio.h>\n#include <unistd.h>\n#include <sys/wait.h>\n"
+    # a compiler may not simplify (3 * big < 0) to (big < 0), which does not overflow
+    text = ("#define V(...) ({ volatile __typeof__(__VA_ARGS__) t = (__VA_ARGS__); t; })\n"
+            "#include <stdio.h>\n#include <unistd.h>\n#include <sys/wait.h>\n"
             + declarations() + functions + "int main(void) {\nlong long (*f[])(void) = {"
             + ", ".join(f"f{n}" for n in range(len(parts))) + "};\n"
             f"for (int n = 0; n < {len(parts)}; n++) {{ fflush(stdout); int s; pid_t p = fork();"
@@ -72,7 +74,7 @@ def test_integers_are_those_of_a_c_compiler(parts, tmp_path_factory):
     text = "".join(f"__global__ void k{n}(long long *out, {names}) {{ out[0] = {part}; }}\n"
                    f"long long h{n}({names}) {{ return {part}; }}\n"
                    for n, part in enumerate(parts))
-    program = cuda_c.load(text)
+    program = cuda_c.load("#define V(...) (__VA_ARGS__)\n" + text)
     values = [value for _, value in VARIABLES.values()]
     for n, part in enumerate(parts):
         out = np.zeros(1, np.int64)
@@ -92,7 +94,7 @@ def test_integers_are_those_of_a_c_compiler(parts, tmp_path_factory):
             assert value == strict[n] == wrapping[n], part
 
 
-FLOATS = ["a", "b", "2", "3.0f", "0.1", "i", "u"]
+FLOATS = ["a", "b", "2", "3.0f", "0.1", "((float)0.1)", "i", "u"]
 
 
 @st.composite
