@@ -134,13 +134,28 @@ class Assigning(Expressions):
             return self.read(target, node) if wanted else None
         if isinstance(target, RecordVar | Stretch) and isinstance(target.type, Struct):
             record = self.to(made, target.type, node)
-            if isinstance(record, Record) and len(record.fields) > 1:  # read all, then write
-                record = self.read(self.of_named(self.keep(record, "_new")), node)
             assert isinstance(record, Record)
+            width = self.vector_width(target, node) if isinstance(target, Stretch) else 0
+            if isinstance(target, Stretch) and width:
+                self._put_vector(target, record, width)
+                return record if wanted else None
+            if len(record.fields) > 1:  # all are read before the first is written
+                kept = self.read(self.of_named(self.keep(record, "_new")), node)
+                assert isinstance(kept, Record)
+                record = kept
             for field, value in record.fields.items():
                 self.put(self.field(target, field, node), value, node)
             return record if wanted else None
         return self.no("an array cannot be assigned as a whole", node)  # type: ignore[no-any-return]
+
+    def _put_vector(self, target: Stretch, record: Record, width: int) -> None:
+        """Emit the store of ``float4`` and its like by one instruction."""
+        kind = next(kind for _, kind in record.type.fields)
+        word = "float" if isinstance(kind, Number) and kind.kind == "f" else "int"
+        parts = [value.code for value in record.fields.values() if isinstance(value, Value)]
+        self.stored.add(target.name)
+        self.emit(ast.Expr(call(f"store{width}", name(target.name), target.at.code,
+                                call(f"cuda.{word}{8 * kind.size}x{width}", *parts))))
 
     def _number(self, made: Result, kind: Number, node: Any) -> Value:
         value = self.to(made, kind, node)
@@ -233,6 +248,7 @@ class Assigning(Expressions):
         self.line = node.coord.line
         if node.name in self.survey.boxed:
             held = self.fresh(node.name)
+            self.registers.add(held)
             self.assign(held, self.new("local", (1,), kind))
             if made is not None:
                 self.put(Place(held, number(0), kind, True), made, node)
@@ -321,6 +337,8 @@ class Assigning(Expressions):
         whole = isinstance(inner, Number) and (len(shape) == 1 or depths <= {len(shape)})
         axes = tuple(shape) if whole else (total,)
         held = self.fresh(node.name)
+        if space == "local":
+            self.registers.add(held)
         self.assign(held, self.new(space, axes, element))
         named = ArrayVar(held, kind, element, axes)
         if given is not None:

@@ -24,6 +24,7 @@ from distlearn.kernels.cuda_c.values import (
     Record,
     Result,
     Value,
+    call,
     name,
     number,
     of_known,
@@ -64,6 +65,8 @@ class Places(Conversions):
         Where statements go that an expression brings along.
     line : int
         The line of the C source that is being translated.
+    registers : set of str
+        Arrays of one thread alone.
     """
 
     def __init__(self, source: Source, function: Function, shape: Shape) -> None:
@@ -71,6 +74,7 @@ class Places(Conversions):
         self.survey = Survey(function.body)
         self.scopes: list[dict[str, Named]] = [{}]
         self.taken: set[str] = set()
+        self.registers: set[str] = set()
         self.out: list[ast.stmt] = []
         self.line = function.line
 
@@ -230,9 +234,29 @@ class Places(Conversions):
         if isinstance(target.type, Array):
             return Address(target.name, target.at, Pointer(target.type.item))
         assert isinstance(target.type, Struct)
+        width = self.vector_width(target, node)
+        if width:
+            held = self.fresh("_vector")
+            self.assign(held, call(f"load{width}", name(target.name), target.at.code))
+            return Record(target.type, {
+                field: Value(ast.Attribute(name(held), field, ast.Load()), kind,
+                             kind.bounds if kind.is_integer else WIDE, True)
+                for field, kind in target.type.fields if isinstance(kind, Number)})
         return Record(target.type, {
             field: self.read(self.field(target, field, node), node)
             for field, _ in target.type.fields})
+
+    def vector_width(self, target: Stretch, node: Any) -> int:
+        """2 or 4 for ``float4`` and its like, which one instruction moves; else 0."""
+        kind = target.type
+        if target.name in self.registers or types.VECTORS.get(str(kind)) != kind:
+            return 0
+        assert isinstance(kind, Struct)
+        if len(kind.fields) == 3 or kind.size > 16:  # moved element by element
+            return 0
+        if kind.name.startswith("uint"):
+            self.no(f"memory that holds {kind} is not modelled in kernels: use int", node)
+        return len(kind.fields)
 
     def of_named(self, named: Named) -> Target:
         """The place of a variable."""

@@ -41,6 +41,7 @@ SPACE: dict[str, Any] = {
                                                  "int64")},
     **{word: getattr(np, word) for word in ("int8", "int16", "uint8", "uint16", "uint32")},
     "uint64": np.int64, "math": math,
+    **{word: dialect.Name(f"intrinsics.{word}") for word in ("load2", "load4", "store2", "store4")},
 }
 
 
