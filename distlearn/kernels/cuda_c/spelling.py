@@ -218,9 +218,10 @@ class Speller:
 
 
 def render(tokens: list[Token]) -> str:
-    """Tokens as text, each on its line."""
+    """Tokens as text, each on its line, or on that of the one before it if that is further on."""
     lines: dict[int, list[str]] = {}
+    last = 0
     for token in tokens:
-        lines.setdefault(token.line, []).append(token.text)
-    last = max(lines, default=0)
+        last = max(last, token.line)
+        lines.setdefault(last, []).append(token.text)
     return "\n".join(" ".join(lines.get(n, ())) for n in range(1, last + 1)) + "\n"

@@ -126,6 +126,61 @@ def test_a_whole_program():
     assert len(run.launches) == 1
 
 
+IDIOMS = r"""
+#include <stdio.h>
+#include <cuda_runtime.h>
+#ifndef N
+#define N 8
+#endif
+typedef struct Node { int v; struct Node *next; } Node;
+struct Params { int n; float alpha; };
+static inline __host__ __device__ int divUp(int a, int b) { return (a + b - 1) / b; }
+__device__ __forceinline__ float sq(float x) { return x * x; }
+extern "C" {
+__global__ void k(float (*A)[N], const float B[N][N], struct Params p) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int j = blockIdx.y * blockDim.y + threadIdx.y;
+  if (i < p.n && j < p.n) A[j][i] = p.alpha * sq(B[i][j]);
+}
+}
+float gA[N][N];
+void fill(float *a, int n) { for (; n-- > 0; ) *a++ = n; }
+int main() {
+  float B[N][N], (*dA)[N], *dB;
+  Node a = {1, NULL}, b = {2, &a};
+  for (Node *p = &b; p; p = p->next) printf("%d ", p->v);
+  cudaError_t err = cudaSuccess;
+  err = cudaMalloc((void **)&dA, N * N * sizeof(float));
+  if (err != cudaSuccess) { fprintf(stderr, "Failed (error code %s)!\n", cudaGetErrorString(err)); exit(EXIT_FAILURE); }
+  cudaMalloc(&dB, sizeof(B));
+  fill(&B[0][0], N * N);
+  cudaMemcpy(dB, B, sizeof B, cudaMemcpyDefault);
+  struct Params p = {N, 0.5f};
+  const dim3 block(4, 4);
+  dim3 grid = dim3(divUp(N, block.x), divUp(N, block.y));
+  k <<< grid,
+        block >>> (dA, (const float (*)[N])dB, p);
+  cudaMemcpy(gA, dA, sizeof(gA), cudaMemcpyDeviceToHost);
+  int bad = 0;
+  for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) if (fabs(gA[i][j] - 0.5f * B[j][i] * B[j][i]) > 1e-5) bad++;
+  char name[] = "abc", *q = name;
+  while (*q) { *q += 1; ++q; }
+  printf("bad %d %s %ld %c %e\n", bad, name, (long)(q - name), 'x', 12345.678);
+  float x = 1 / 3, y = 1.0 / 3; unsigned long long big = 1ULL << 40;
+  printf("%f %f %llu %.3g %5d|%-5d|%05.1f %i\n", x, y, big, 1e-7, 42, 42, 3.14159, -3);
+  return bad;
+}
+"""
+
+
+def test_idioms_of_host_code():
+    run = cuda_c.load(IDIOMS).run()
+    assert run.value == 0
+    assert run.output == ("2 1 bad 0 bcd 3 x 1.234568e+04\n"
+                          "0.000000 0.333333 1099511627776 1e-07    42|42   |003.1 -3\n")
+    assert run.launches[0].grid == (2, 2, 1)
+
+
 BAD = {
     "void f() {\n  int x = 3\n  x = 4;\n}": (3, "no C before 'x'"),
     "void f() {\n  int x = (3;\n}": (3, "this } closes nothing; the . of line 2 is open"),
