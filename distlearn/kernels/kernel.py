@@ -15,7 +15,7 @@ from distlearn.kernels import dialect
 from distlearn.kernels.errors import KernelError
 
 if TYPE_CHECKING:
-    from distlearn.kernels.launch import LaunchReport
+    from distlearn.kernels.report import LaunchReport
 
 Dim = int | tuple[int, ...] | list[int]
 
@@ -70,12 +70,19 @@ class Kernel:
             return getattr(dialect, name)
         raise NameError(f"{self.name}() uses {name!r}, which is defined nowhere")
 
-    def __getitem__(self, configuration: tuple[Dim, Dim]) -> Callable[..., LaunchReport]:
-        """``kernel[grid, block]``: numba's launch configuration."""
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchReport]:
+        """``kernel[grid, block, stream, shared_bytes]``, numba's; the last two may be missing.
+
+        There is one stream here, whatever its number.
+        """
         from distlearn.kernels.launch import launch
 
-        grid, block = configuration[:2]
-        return functools.partial(launch, self, grid, block)
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise KernelError("bad_launch", f"{self.name}[...] takes grid, block, and perhaps "
+                              "stream and bytes of dynamic shared memory; got "
+                              f"{configuration!r}")
+        grid, block, _, shared_bytes = (*configuration, 0, 0)[:4]
+        return functools.partial(launch, self, grid, block, shared_bytes=shared_bytes)
 
     def __call__(self, *_: Any) -> Any:
         """Refuse, and say how a kernel is launched."""

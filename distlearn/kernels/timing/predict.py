@@ -9,7 +9,7 @@
    finish per clock: ``1 / s`` if there are many, ``n / (Z + s)`` if there are few. Customers are
    blocks if barriers hold their warps together, else warps.
 4. **Waves**: blocks beyond what all SMs hold at once wait for the next wave; the last may be small.
-5. **Device memory** carries each array at least once.
+5. **Device memory** carries what is used at least once.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from distlearn.kernels.timing.work import Work
 
 # Of an SM, the same for every device and kernel. Clocks as microbenchmarks find them (Jia et al.,
 # arXiv:1804.06826; Abdelkhalik et al., arXiv:2208.11174): a shared load 20 to 30, device memory
-# 300 when idle and 500 to 600 in use.
-GLOBAL_LATENCY = 500.0
+# 300 to 500 when it is idle, and more when others use it too.
+GLOBAL_LATENCY = 600.0
 SHARED_LATENCY = 30.0
 SCHEDULERS = 4
 ISSUE_SHARE = 0.8  # of clocks in which a scheduler finds a warp that is ready
@@ -55,7 +55,9 @@ class Prediction:
     waves : float
         Blocks over those that the device holds at once.
     memory_s : float
-        Seconds for each array to pass between device memory and chip once.
+        Seconds for what is used to pass between device memory and chip once.
+    requested_bytes : float
+        What the SMs ask of the caches and the memory: 32 for each sector.
     """
 
     device: str
@@ -68,11 +70,34 @@ class Prediction:
     wait_clocks: float
     waves: float
     memory_s: float
+    requested_bytes: float
 
     @property
     def gflops(self) -> float:
         """GFLOP/s."""
         return self.flops / self.time_s / 1e9
+
+    def __str__(self) -> str:
+        held, pipes = self.occupancy, sorted(self.pipes.items(), key=lambda item: -item[1])
+        registers, shared = self.resources
+        clocks = ", ".join(f"{name} {count:,.0f}" for name, count in pipes)
+        return (
+            f"on {self.device}: {seconds(self.time_s)}, {self.gflops:,.0f} GFLOP/s, bound by "
+            f"{self.bound}\n"
+            f"  occupancy     {held.fraction:.1%}: blocks per SM {held.blocks_per_sm}, warps "
+            f"{held.warps_per_sm}; limited by {held.limiter}\n"
+            f"  block         {registers} registers a thread, {shared:,} shared bytes\n"
+            f"  waves         {self.waves:.2f}\n"
+            f"  clocks/block  {clocks}; waits {self.wait_clocks:,.0f}")
+
+
+def seconds(value: float) -> str:
+    """A time to print.
+
+    >>> seconds(1.5e-5), seconds(0.0693)
+    ('15 us', '69.3 ms')
+    """
+    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} us"
 
 
 def predict(work: Work, needs: Resources, device: DeviceSpec | str, dtype: object = "float32"
@@ -132,7 +157,7 @@ def predict(work: Work, needs: Resources, device: DeviceSpec | str, dtype: objec
         bound = busiest
     flops = (work.counts["flops"] + work.counts.get("tensor_flops", 0)) * work.blocks
     return Prediction(spec.name, time_s, flops, bound, held, needs, pipes, wait,
-                      work.blocks / slots, memory_s)
+                      work.blocks / slots, memory_s, _sectors(work) * 32 * work.blocks)
 
 
 def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
@@ -149,15 +174,18 @@ def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
                                              ).flop_per_clock
     if tensor:
         arithmetic = max(arithmetic, tensor / spec.rate(dtype, "matrix").flop_per_clock)
-    sectors = counts["global_load_sectors"] + counts["global_store_sectors"]
     return {
         "issue": instructions / SCHEDULERS / ISSUE_SHARE,
         "arithmetic": arithmetic,
         "shared": counts["shared_load_wavefronts"] + counts["shared_store_wavefronts"]
         + counts["global_load_lines"] + counts["global_store_lines"]
         + counts["atomic_requests"] + counts["atomic_conflicts"],
-        "l2": sectors * 32 / L2_BYTES_PER_CLOCK,
+        "l2": _sectors(work) * 32 / L2_BYTES_PER_CLOCK,
     }
+
+
+def _sectors(work: Work) -> float:
+    return work.counts["global_load_sectors"] + work.counts["global_store_sectors"]
 
 
 def _closed_network(customers: int, service: float, wait: float) -> float:

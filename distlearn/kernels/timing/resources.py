@@ -12,8 +12,11 @@ from distlearn.kernels import names
 from distlearn.kernels.kernel import Kernel
 
 BASE_REGISTERS = 32       # indices, addresses, counters: what nvcc gives kernels without arrays
-REGISTERS_PER_WORD = 1.5  # of a thread's own arrays: elements, half again for loads in flight
+REGISTERS_PER_WORD = 1.2  # of a thread's own arrays: the elements, and some for loads in flight
 MOST_REGISTERS = 255
+# Calls that make a fragment of a matrix: 8 registers in each lane.
+FRAGMENTS = ("intrinsics.wmma.fill_fragment", "intrinsics.wmma.load_matrix_sync",
+             "intrinsics.wmma.load_matrix_sync_transposed")
 
 
 class Resources(NamedTuple):
@@ -23,16 +26,17 @@ class Resources(NamedTuple):
     shared_bytes_per_block: int
 
 
-def resources(kernel: Kernel) -> Resources:
+def resources(kernel: Kernel, dynamic_bytes: int = 0) -> Resources:
     """Read a kernel's arrays from its source.
 
-    Shared memory is exact (what is static). Registers are 32 for what every kernel needs, and 1.5
-    for each 4-byte word of its local arrays, at most 255. nvcc 13.0 gives an 8 x 8 register tile 96
-    (compute capability 10.0) to 168 (8.6); the rule says 152.
+    Shared memory is exact: what the source says, and the launch's ``dynamic_bytes``. Registers are
+    a rule of thumb: 32 for what every kernel needs, and 1.2 for each 4-byte word of its local
+    arrays, at most 255. That fits the GEMM ladder compiled by numba-cuda 0.30 and ptxas 12.9 for
+    compute capability 8.0 to 9.0: its 8 x 8 register tiles get 102 to 144, the rule says 128.
     """
     local, shared = _arrays(kernel, set())
     registers = BASE_REGISTERS + REGISTERS_PER_WORD * local / 4
-    return Resources(min(MOST_REGISTERS, math.ceil(registers)), shared)
+    return Resources(min(MOST_REGISTERS, math.ceil(registers)), shared + dynamic_bytes)
 
 
 def _arrays(kernel: Kernel, seen: set[Kernel]) -> tuple[int, int]:
@@ -50,6 +54,8 @@ def _arrays(kernel: Kernel, seen: set[Kernel]) -> tuple[int, int]:
             bytes_ = math.prod(sizes) * np.dtype(dtype).itemsize if dtype and None not in sizes \
                 else 0
             found[path == "shared.array"] += bytes_
+        elif path in FRAGMENTS:
+            found[0] += 32
         elif isinstance(callee, Kernel) and callee not in seen:
             inner = _arrays(callee, seen | {kernel, callee})
             found = [a + b for a, b in zip(found, inner, strict=True)]

@@ -30,7 +30,7 @@ class Work:
     hidden_round_trips : float
         How often it computes between a load and the use of what was loaded (double buffering).
     memory_bytes : float
-        Bytes that the whole launch moves between device memory and chip, at least: each array once.
+        Bytes that the whole launch moves between device memory and chip, at least.
     """
 
     blocks: int
@@ -46,8 +46,11 @@ class Work:
         return -(-self.threads // WARP)
 
 
-def work(lines: Lines, blocks: int, threads: int, memory_bytes: float) -> Work:
+def work(lines: Lines, blocks: int, threads: int, array_bytes: float) -> Work:
     """The work of an average block from counters per source line (of all ``blocks`` together).
+
+    Device memory carries each array (of ``array_bytes`` together) once, as if caches were perfect,
+    but not more than was asked for.
 
     Barriers cut the listing into intervals. All loads of an interval are under way together, so
     that one that ends at a barrier costs one round trip each time it runs, unless shared memory is
@@ -71,7 +74,8 @@ def work(lines: Lines, blocks: int, threads: int, memory_bytes: float) -> Work:
     rest = sum(r.get("global_load_requests", 0) for r in interval) / warps
     exposed += rest / LOADS_IN_FLIGHT if rest > LOADS_IN_FLIGHT else math.ceil(rest > 0)
     counts = {name: sum(row.get(name, 0) for row in lines.values()) / blocks for name in NAMES}
-    return Work(blocks, threads, counts, exposed, hidden, memory_bytes)
+    asked = 32 * blocks * (counts["global_load_sectors"] + counts["global_store_sectors"])
+    return Work(blocks, threads, counts, exposed, hidden, min(array_bytes, asked))
 
 
 def _prefetches(interval: list[Mapping[str, float]]) -> bool:
