@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from distlearn.hardware import DeviceSpec
+from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.launch import LaunchReport, launch
-from distlearn.kernels.timing import Prediction, Resources, predict, resources, work
+from distlearn.kernels.launch import launch
+from distlearn.kernels.report import LaunchReport
+from distlearn.kernels.timing import Prediction, Resources, merged, predict, resources, work
 
 Array = NDArray[Any]
 
@@ -35,7 +37,8 @@ class Gemm(Kernel):
     splits : int
         Blocks that share a tile of C, each with a part of K; they add to C.
     aligned : bool
-        Loads 16 bytes at once: rows of A, B and C must be contiguous, multiples of 4 elements long.
+        Loads 16 bytes at once: rows of A, B and C must be contiguous, and multiples of 4 elements
+        long. `multiply` sees to that: it copies, and pads with 0.
     dtype, result_dtype : numpy dtype
         Of A and B; of C and the sums.
     published : mapping of str to float
@@ -112,7 +115,7 @@ class Gemm(Kernel):
             raise ValueError(f"C must have shape {(M, N)}; got {C.shape}")
         result = self._operand(C, self.result_dtype, copy=True)
         if self.splits > 1:
-            result *= beta
+            result[...] = beta * result if beta else 0
         scalars = np.array([alpha, beta], self.result_dtype)
         report = launch(self, self.grid(M, N), self.block, self._operand(a, self.dtype),
                         self._operand(b, self.dtype), result, *scalars, executor=executor)
@@ -124,8 +127,9 @@ class Gemm(Kernel):
         """The array as the kernel takes it; where 16 bytes are loaded at once, padded with 0."""
         if not self.aligned:
             return np.array(array, dtype) if copy else array.astype(dtype, copy=False)
-        whole = np.zeros((array.shape[0], -(-array.shape[1] // 4) * 4), dtype)
-        whole[:, :array.shape[1]] = array
+        rows, columns = array.shape
+        whole = np.zeros((-(-rows // 4) * 4, -(-columns // 4) * 4), dtype)
+        whole[:rows, :columns] = array
         return whole
 
     def predict(self, M: int, N: int, K: int, device: DeviceSpec | str, *,
@@ -162,5 +166,12 @@ class Gemm(Kernel):
         B = np.zeros((depth, -(-max(N, columns) // 4) * 4), self.dtype)[:, :columns]
         C = np.zeros((rows, -(-max(N, columns) // 4) * 4), self.result_dtype)[:, :columns]
         scalars = np.array([1, 0], self.result_dtype)
+        twin = merged(self)
+        if twin is not None:
+            try:
+                return launch(twin, self.grid(rows, columns), self.block, A, B, C, *scalars
+                              ).counters.by_line
+            except KernelError:  # misaligned: no compiler would have merged
+                C[...] = 0
         return launch(self, self.grid(rows, columns), self.block, A, B, C, *scalars
                       ).counters.by_line
