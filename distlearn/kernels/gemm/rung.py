@@ -85,7 +85,8 @@ class Gemm(Kernel):
     def multiply(self, A: Array, B: Array, C: Array | None = None, *, alpha: float = 1,
                  beta: float = 0, transpose_a: bool = False, transpose_b: bool = False,
                  device: DeviceSpec | str | None = None,
-                 executor: Literal["simt", "oracle"] = "simt") -> tuple[Array, LaunchReport]:
+                 executor: Literal["simt", "oracle"] = "simt",
+                 backend: Literal["numpy", "cuda"] = "numpy") -> tuple[Array, LaunchReport]:
         """``alpha op(A) op(B) + beta C``, and the report of the launch.
 
         Parameters
@@ -96,6 +97,8 @@ class Gemm(Kernel):
             Not changed. Not read if ``beta`` is 0, as in BLAS.
         device : optional
             Predict the time on this device.
+        executor, backend
+            As `distlearn.kernels.launch`.
 
         Raises
         ------
@@ -118,7 +121,8 @@ class Gemm(Kernel):
             result[...] = beta * result if beta else 0
         scalars = np.array([alpha, beta], self.result_dtype)
         report = launch(self, self.grid(M, N), self.block, self._operand(a, self.dtype),
-                        self._operand(b, self.dtype), result, *scalars, executor=executor)
+                        self._operand(b, self.dtype), result, *scalars, executor=executor,
+                        backend=backend)
         if device is not None:
             report = replace(report, prediction=self.predict(M, N, a.shape[1], device))
         return result[:M, :N], report

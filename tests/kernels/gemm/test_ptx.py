@@ -48,6 +48,23 @@ def test_what_numba_cannot_compile_is_named(ptx):
     assert caught.value.kind == "unsupported"
 
 
+@pytest.mark.parametrize("name", GEMM)
+def test_ladder_on_a_gpu(name):
+    """The same source on real hardware, where there is some."""
+    cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed: extra "
+                               "distlearn[cuda]")
+    if not cuda.is_available():
+        pytest.skip("this machine has no GPU")
+    rung, rng = GEMM[name], np.random.default_rng(0)
+    A, B = (rng.standard_normal(shape).astype(rung.dtype) for shape in ((70, 45), (45, 130)))
+    result, report = rung.multiply(A, B, alpha=2, backend="cuda")
+    exact = 2 * A.astype(np.float64) @ B.astype(np.float64)
+    bound = 2 * 48 * np.finfo(np.float32).eps * (abs(A.astype(np.float64)) @ abs(
+        B.astype(np.float64)))
+    assert (abs(result - exact) <= bound).all()
+    assert report.measured_s > 0
+
+
 def test_backend_cuda():
     """With a GPU the result is right and timed; without one the error says what is missing."""
     add = kernels_from_text("def add(out, a):\n    i = cuda.grid(1)\n    if i < out.size:\n"
