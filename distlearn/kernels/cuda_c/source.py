@@ -64,7 +64,7 @@ class Source:
         try:
             tokens = Preprocessor(filename, self._condition).run(text)
             plain = Speller(filename, tokens).run()
-            for node in self._parse(self._prelude(plain) + render(plain)).ext:
+            for node in self._parse(self._prelude(plain) + render(plain), plain).ext:
                 self._declare(node)
         except SourceError as error:
             if error.text is None and 0 < (error.lineno or 0) <= len(self.lines):
@@ -84,7 +84,7 @@ class Source:
         lines = [f"typedef int {name};" for name in names]
         return "".join(lines) + f'\n#line 1 "{self.filename}"\n'
 
-    def _parse(self, text: str) -> Any:
+    def _parse(self, text: str, tokens: list[Token]) -> Any:
         try:
             return c_parser.CParser().parse(text, PRELUDE)
         except c_parser.ParseError as error:
@@ -97,6 +97,11 @@ class Source:
             if what.startswith("before: "):
                 what = f"this is no C before {what.removeprefix('before: ')!r}"
             line = int(match["line"])
+            for before, token in pairwise(tokens):
+                if token.line == line and repr(token.text) in what and before.line < line:
+                    if before.text not in (";", "{", "}", ",", "("):
+                        what += f"; is a ; missing after {before.text!r}?"
+                    break
             word = re.match(r"\s*(\w+)\s+\*?\w+\s*(?:[;=,(\[]|$)", self._line(line))
             if word and not self._known_type(word[1]):
                 what += f" (is {word[1]!r} a type? it is declared nowhere)"

@@ -285,7 +285,7 @@ class Conversions:
             return Value(number(result), kind, (result, result), True)
         far = max(abs(low), abs(high))
         if op == "/":
-            bounds = (low // max(least, 1), high // max(least, 1)) if low >= 0 <= least else (
+            bounds = (low // max(most, 1), high // max(least, 1)) if low >= 0 <= least else (
                 -far, far)
         else:
             size = max(abs(least), abs(most)) - 1

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from distlearn.kernels import KernelError, cuda_c
-from distlearn.kernels.cuda_c import HostError
+from distlearn.kernels.cuda_c import HostError, arithmetic, types
+from distlearn.kernels.cuda_c.arithmetic import Known, UndefinedError
+from distlearn.kernels.cuda_c.values import Conversions, Value, name
 
 GCC = shutil.which("gcc") or shutil.which("cc")
 VARIABLES = {"i": ("int", -7), "j": ("int", 5), "big": ("int", 2147483000),
@@ -94,6 +97,26 @@ def test_integers_are_those_of_a_c_compiler(parts, tmp_path_factory):
             assert value == strict[n] == wrapping[n], part
 
 
+SMALL = st.integers(-40, 40)
+
+
+@given(st.sampled_from(["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"]),
+       st.tuples(SMALL, SMALL, SMALL).map(sorted), st.tuples(SMALL, SMALL, SMALL).map(sorted))
+def test_bounds_hold_what_c_computes(op, a, b):
+    """What is left out because of bounds must be right: any value between gives one between."""
+    if op in ("<<", ">>"):
+        b = [abs(n) % 8 for n in b]
+        b.sort()
+    left, right = (Value(name(word), types.LONG, (n[0], n[2])) for word, n in (("a", a), ("b", b)))
+    try:
+        right_value = arithmetic.binary(op, Known(types.LONG, a[1]), Known(types.LONG, b[1])).value
+    except UndefinedError:
+        return
+    low, high = Conversions().arithmetic(op, replace(left, pure=True),
+                                         replace(right, pure=True)).bounds
+    assert low <= right_value <= high
+
+
 FLOATS = ["a", "b", "2", "3.0f", "0.1", "((float)0.1)", "i", "u"]
 
 
@@ -172,5 +195,83 @@ def test_statements_are_those_of_a_c_compiler(tmp_path):
     assert out.tolist() == want
     for executor in ("oracle", "simt"):
         out = np.zeros(16, np.int32)
+        program["k"].launch(1, 16, out, executor=executor)
+        assert out.tolist() == want
+
+
+NUMBERS = ["a", "b", "c", "t", "1u", "2u", "5u", "7"]
+
+
+@st.composite
+def unsigned(draw, depth=2):
+    """An unsigned expression that C always defines, side effects on the way."""
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        return draw(st.sampled_from(NUMBERS))
+    left, right = draw(unsigned(depth=depth - 1)), draw(unsigned(depth=depth - 1))
+    op = draw(st.sampled_from(["+", "-", "*", "/", "%", "&", "^", "<", "==", "&&", "||", "?",
+                               "<<"]))
+    if op == "?":
+        return f"({left} ? {right} : {draw(unsigned(depth=depth - 1))})"
+    if op in ("/", "%", "<<"):
+        return f"({left} {op} (({right} & 7u) + 1u))"
+    return f"({left} {op} {right})"
+
+
+@st.composite
+def steps(draw, depth=2, loop=False):
+    """A statement; every loop has a counter of its own, so that it ends."""
+    kind = draw(st.integers(0, 8 if depth else 2))
+    name, value = draw(st.sampled_from("abc")), draw(unsigned())
+    if kind == 0:
+        if draw(st.booleans()):
+            return f"{name} >>= {value} % 9;"
+        return f"{name} {draw(st.sampled_from(['=', '+=', '-=', '*=', '^=', '|=']))} {value};"
+    if kind == 1:
+        return f"{draw(st.sampled_from(['++', '--']))}{name};"
+    if kind == 2:
+        other = {"a": "b", "b": "c", "c": "a"}[name]
+        return f"if ({value} && {name}++ > 3u || --{other} < 9u) {name} ^= {other};"
+    body = " ".join(draw(st.lists(steps(depth=depth - 1, loop=True), min_size=1, max_size=2)))
+    if kind == 3:
+        return f"if ({value}) {{ {body} }} else {name} += 3;"
+    i = f"i{draw(st.integers(0, 10**6))}"
+    leave = f"if (({draw(unsigned())}) % 5u == 1u) {draw(st.sampled_from(['break', 'continue']))};"
+    if kind <= 5:
+        head = draw(st.sampled_from([
+            f"for (int {i} = 0; {i} < 4; {i}++)", f"for (int {i} = 3; {i} >= 0; --{i})",
+            f"for (unsigned {i} = t; {i} < t % 3 + 9u; {i} += 2)",
+            f"for (int {i} = 1; {i} < 20; {i} *= 2)"]))
+        return f"{head} {{ {leave} {body} {name} += {i}; }}"
+    if kind == 6:
+        return f"{{ int {i} = t % 4; while ({i}-- > 0) {{ {body} {leave} {name}++; }} }}"
+    if kind == 7:
+        return f"{{ int {i} = t % 4; do {{ {body} {leave} {name} += 2; }} while ({i}-- > 0); }}"
+    return (f"switch ({name} % 3u) {{ case 0: {body} break; case 1: b += 2; break; "
+            "default: c ^= 5; }")
+
+
+@pytest.mark.skipif(GCC is None, reason="there is no C compiler")
+@settings(FEW, max_examples=3)
+@given(parts=st.lists(steps(), min_size=6, max_size=10))
+def test_random_statements_are_those_of_a_c_compiler(parts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("c")
+    body = "unsigned a = t, b = 3u * t, c = 11;\n" + "\n".join(
+        part for part in parts) + "\nresult[t] = a ^ b * 3u ^ c * 7u;"
+    (folder / "a.c").write_text(
+        f"#include <stdio.h>\nunsigned result[16];\nvoid f(unsigned t) {{ {body} }}\n"
+        'int main(void) { for (unsigned t = 0; t < 16; t++) { f(t); printf("%u\\n", result[t]); } '
+        "return 0; }\n")
+    subprocess.run([GCC, "-w", "-O0", "-o", folder / "a", folder / "a.c"], check=True)
+    made = subprocess.run([folder / "a"], capture_output=True, text=True, check=True, timeout=20)
+    want = list(map(int, made.stdout.split()))
+    program = cuda_c.load(
+        f"__global__ void k(unsigned *result) {{ unsigned t = threadIdx.x;\n{body} }}\n"
+        f"void h(unsigned *result, unsigned t) {{ {body} }}\n")
+    out = np.zeros(16, np.uint32)
+    for t in range(16):
+        program.call("h", out, t)
+    assert out.tolist() == want
+    for executor in ("simt", "oracle"):
+        out = np.zeros(16, np.uint32)
         program["k"].launch(1, 16, out, executor=executor)
         assert out.tolist() == want

@@ -151,7 +151,10 @@ int main() {
   for (Node *p = &b; p; p = p->next) printf("%d ", p->v);
   cudaError_t err = cudaSuccess;
   err = cudaMalloc((void **)&dA, N * N * sizeof(float));
-  if (err != cudaSuccess) { fprintf(stderr, "Failed (error code %s)!\n", cudaGetErrorString(err)); exit(EXIT_FAILURE); }
+  if (err != cudaSuccess) {
+    fprintf(stderr, "Failed (error code %s)!\n", cudaGetErrorString(err));
+    exit(EXIT_FAILURE);
+  }
   cudaMalloc(&dB, sizeof(B));
   fill(&B[0][0], N * N);
   cudaMemcpy(dB, B, sizeof B, cudaMemcpyDefault);
@@ -162,7 +165,8 @@ int main() {
         block >>> (dA, (const float (*)[N])dB, p);
   cudaMemcpy(gA, dA, sizeof(gA), cudaMemcpyDeviceToHost);
   int bad = 0;
-  for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) if (fabs(gA[i][j] - 0.5f * B[j][i] * B[j][i]) > 1e-5) bad++;
+  for (int i = 0; i < N; i++) for (int j = 0; j < N; j++)
+    if (fabs(gA[i][j] - 0.5f * B[j][i] * B[j][i]) > 1e-5) bad++;
   char name[] = "abc", *q = name;
   while (*q) { *q += 1; ++q; }
   printf("bad %d %s %ld %c %e\n", bad, name, (long)(q - name), 'x', 12345.678);
@@ -182,7 +186,7 @@ def test_idioms_of_host_code():
 
 
 BAD = {
-    "void f() {\n  int x = 3\n  x = 4;\n}": (3, "no C before 'x'"),
+    "void f() {\n  int x = 3\n  x = 4;\n}": (3, "no C before 'x'; is a ; missing after '3'"),
     "void f() {\n  int x = (3;\n}": (3, "this } closes nothing; the . of line 2 is open"),
     "void f() {\n": (1, "this { is not closed"),
     "void f() }\n": (1, "this } closes nothing"),
