@@ -11,7 +11,7 @@ import numpy as np
 
 from distlearn.kernels import dialect
 from distlearn.kernels.cuda_c import types
-from distlearn.kernels.cuda_c.places import ZERO, Shape
+from distlearn.kernels.cuda_c.places import RESERVED, ZERO, Shape
 from distlearn.kernels.cuda_c.source import Function, Source
 from distlearn.kernels.cuda_c.statements import Statements, names_of, parts_of
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
@@ -192,7 +192,8 @@ class Translator(Statements):
                             name(word), ast.Constant(0), ast.Store())], ast.Constant(0))], []))
         arguments = ast.arguments(posonlyargs=[], args=[ast.arg(word) for word in self.passed],
                                   kwonlyargs=[], kw_defaults=[], defaults=[])
-        tree = ast.FunctionDef(self.function.name, arguments, hint + body, [])
+        word = self.function.name  # a kernel called "range" must not hide Python's
+        tree = ast.FunctionDef(f"{word}_" if word in RESERVED else word, arguments, hint + body, [])
         stamp(tree, self.function.line)
         space = dict(self.unit.space)
         return Translated(tree, space, self.source, self.function)

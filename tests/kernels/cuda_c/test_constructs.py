@@ -54,7 +54,11 @@ CONSTRUCTS = {
               lambda t: t // 2 + 2 + (t + 250) % 256),
     "hashes": ("", ("unsigned h = t; h *= 2654435761u; h ^= h >> 16; h = h << 3 | h >> 29;"
                "y[t] = h % 1000;"), lambda t: _hash(t)),
-    "bounds of quotients": ("", "y[t] = int(7u / (t % 7u + 1u)) + 100 * (7 / (t - 20) + t % (t - 30));",
+    "Python's names": ("__device__ int range(int len) { return len + 1; }\n",
+                       "int float32 = t, None = 2, cuda = range(float32); y[t] = cuda * None;",
+                       lambda t: 2 * (t + 1)),
+    "bounds of quotients": ("", ("y[t] = int(7u / (t % 7u + 1u)) + "
+                                 "100 * (7 / (t - 20) + t % (t - 30));"),
                             lambda t: 7 // (t % 7 + 1) + 100 * (t % (30 - t) - 7 // (20 - t))),
     "atomics": ("", ("__shared__ int s[2]; if (t < 2) s[t] = 0; __syncthreads();"
                 "atomicMax(&s[0], t); atomicAdd(s + 1, t); __syncthreads(); y[t] = s[0] + s[1];"),
