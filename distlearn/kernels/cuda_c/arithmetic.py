@@ -120,7 +120,7 @@ def constant(kind: str, text: str) -> Known:
     UndefinedError
         A literal of no form known here.
     """
-    if kind == "char":
+    if kind == "char" or text.startswith("'"):
         body = text[1:-1].encode("latin-1", "replace").decode("unicode_escape")
         if len(body) != 1:
             raise UndefinedError(f"the character literal {text}")

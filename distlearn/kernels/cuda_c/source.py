@@ -17,6 +17,10 @@ from distlearn.kernels.cuda_c.preprocess import Preprocessor, Token
 from distlearn.kernels.cuda_c.spelling import MARKS, Speller, render
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
 
+KEYWORDS = frozenset([
+    "return", "else", "do", "if", "for", "while", "switch", "case", "default", "const", "struct",
+    "typedef", "enum", "extern", "static", "sizeof", "break", "continue", "restrict", "_Alignas",
+])
 PRELUDE = "<types>"  # where the parser meets the names of known types
 
 
@@ -85,35 +89,46 @@ class Source:
         return "".join(lines) + f'\n#line 1 "{self.filename}"\n'
 
     def _parse(self, text: str, tokens: list[Token]) -> Any:
+        parser = c_parser.CParser()
         try:
-            return c_parser.CParser().parse(text, PRELUDE)
+            return parser.parse(text, PRELUDE)
         except c_parser.ParseError as error:
             match = re.match(r"(?P<file>.*?):(?P<line>\d+)(:\d+)?: (?P<what>.*)", str(error),
                              re.DOTALL)
-            if match is None:  # pycparser gives no place at the end of the text
-                raise SourceError(f"malformed C: {error}", self.filename,
-                                  max(1, len(self.lines))) from None
+            if match is None:  # pycparser names no line: it is the one that it has come to
+                reason = str(error).removeprefix(f"{self.filename}: ")
+                line = getattr(parser.clex, "_lineno", len(self.lines))
+                if reason == "Invalid declaration":
+                    reason += next(filter(None, (self._hint(a, b) for a, b in pairwise(tokens)
+                                                 if a.line == b.line == line)), "")
+                raise SourceError(f"malformed C: {reason}", self.filename,
+                                  min(max(1, line), max(1, len(self.lines)))) from None
             what = match["what"]
             if what.startswith("before: "):
                 what = f"this is no C before {what.removeprefix('before: ')!r}"
             line = int(match["line"])
             for before, token in pairwise(tokens):
-                if token.line == line and repr(token.text) in what and before.line < line:
-                    if before.text not in (";", "{", "}", ",", "("):
-                        what += f"; is a ; missing after {before.text!r}?"
+                if token.line == line and repr(token.text) in what:
+                    what += self._hint(before, token)
                     break
-            word = re.match(r"\s*(\w+)\s+\*?\w+\s*(?:[;=,(\[]|$)", self._line(line))
-            if word and not self._known_type(word[1]):
-                what += f" (is {word[1]!r} a type? it is declared nowhere)"
             raise SourceError(what, self.filename, line) from None
+
+    def _hint(self, before: Token, token: Token) -> str:
+        """What may be wrong between two tokens."""
+        if before.line < token.line and before.text not in (";", "{", "}", ",", "("):
+            return f"; is a ; missing after {before.text!r}?"
+        if before.kind == "name" and (token.kind == "name" or token.text == "*") and not \
+                self._known_type(before.text):
+            return f"; is {before.text!r} a type? it is declared nowhere"
+        return ""
 
     def _line(self, line: int) -> str:
         return self.lines[line - 1] if 0 < line <= len(self.lines) else ""
 
     def _known_type(self, word: str) -> bool:
-        return word in self.types or word in (
-            "return", "else", "typedef", "struct", "const", "extern", "if", "for", "while", "do",
-            *types.WORDS) or bool(re.search(rf"}}\s*{word}\s*;|\bstruct\s+{word}\b", self.text))
+        known = {*self.types, *(part for words in types.WORDS for part in words.split())}
+        return word in known or word in KEYWORDS or bool(
+            re.search(rf"}}\s*{word}\s*;|\bstruct\s+{word}\b", self.text))
 
     def _condition(self, text: str, line: int) -> int:
         """The integer of an ``#if``."""
@@ -128,11 +143,18 @@ class Source:
 
     # ---- declarations
 
+    def _check(self, body: Any) -> None:
+        """Refuse literals that are none, whether they run or not."""
+        for node in walk(body):
+            if isinstance(node, c_ast.Constant):
+                self.fold(node)
+
     def _declare(self, node: Any) -> None:
         if isinstance(node, c_ast.Typedef):
             if node.coord.file != PRELUDE:
                 self.types[node.name] = self.type_of(node.type, node.name)
         elif isinstance(node, c_ast.FuncDef):
+            self._check(node.body)
             function = self._function(node)
             self.functions[function.name] = function
         elif isinstance(node, c_ast.Decl):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from distlearn.kernels import dialect
+from distlearn.kernels import dialect, intrinsics
 from distlearn.kernels.cuda_c import types
 from distlearn.kernels.cuda_c.places import RESERVED, ZERO, Shape
 from distlearn.kernels.cuda_c.source import Function, Source
@@ -41,7 +41,7 @@ SPACE: dict[str, Any] = {
                                                  "int64")},
     **{word: getattr(np, word) for word in ("int8", "int16", "uint8", "uint16", "uint32")},
     "uint64": np.int64, "math": math,
-    **{word: dialect.Name(f"intrinsics.{word}") for word in ("load2", "load4", "store2", "store4")},
+    **{word: getattr(intrinsics, word) for word in ("load2", "load4", "store2", "store4")},
 }
 
 

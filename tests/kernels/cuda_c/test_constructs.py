@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distlearn.kernels import cuda_c
+from distlearn.kernels import KernelError, cuda_c
 
 ROW = "__shared__ float s[4][4]; s[t / 4][t % 4] = t; __syncthreads();"
 COMPLEX = """typedef struct { float re, im; } cplx;
@@ -83,3 +83,37 @@ def test_constructs(name):
         counters.append(program["k"].launch(1, 16, y, executor=executor).counters)
         assert y.tolist() == [expected(t) for t in range(16)]
     assert counters[0] == counters[1]
+
+
+VECTORS = """
+#define FLOAT4(x) (reinterpret_cast<float4 *>(&(x))[0])
+__global__ void k(float *in, float *out, int shift) {
+    int i = 4 * threadIdx.x + shift;
+    float4 v = FLOAT4(in[i]);
+    v.x += 1;
+    FLOAT4(out[i]) = v;
+}
+__global__ void typed(const float2 *in, float2 *out) {
+    float2 v = in[threadIdx.x];
+    v.y += 1;
+    out[threadIdx.x] = v;
+}
+"""
+
+
+def test_vectors_move_by_one_instruction():
+    program, a = cuda_c.load(VECTORS), np.arange(128, dtype=np.float32)
+    for executor in ("simt", "oracle"):
+        out = np.zeros_like(a)
+        report = program["k"].launch(1, 32, a, out, 0, executor=executor)
+        assert out.tolist() == [x + (x % 4 == 0) for x in a]
+        # 32 lanes x 16 bytes = 16 sectors of 32 bytes, by one request each way
+        for way in ("load", "store"):
+            assert report.counters[f"global_{way}_requests"] == 1
+            assert report.counters[f"global_{way}_sectors"] == 16
+        report = program["typed"].launch(1, 32, a[:64], out, executor=executor)
+        assert out[:64].tolist() == [x + (x % 2 == 1) for x in a[:64]]
+        assert report.counters["global_load_sectors"] == 8
+        with pytest.raises(KernelError) as caught:
+            program["k"].launch(1, 16, a, out, 1, executor=executor)
+        assert (caught.value.kind, caught.value.line) == ("misaligned_address", 5)

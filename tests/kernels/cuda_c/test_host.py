@@ -191,6 +191,7 @@ BAD = {
     "void f() {\n": (1, "this { is not closed"),
     "void f() }\n": (1, "this } closes nothing"),
     "void f() {\n  foo y;\n}": (2, "is 'foo' a type"),
+    "int x;\n__global__ void k(int n, flaot *y) {}": (2, "is 'flaot' a type"),
     "int x;\n/* no end": (2, "comment does not end"),
     "#if 1\nint x;\n": (1, "#if has no #endif"),
     "#define F(x) x\nint y = F(1, 2);\n": (2, "macro F takes 1 arguments, 2 given"),
@@ -205,6 +206,11 @@ BAD = {
     "void f() { k<<<1, 2>>; }": (1, "has no >>>"),
     "float a[0];": (1, "length of an array"),
     "int x = 09;": (1, "octal"),
+    "void f() {\n  int x;\n  x = ;\n}\n\n": (3, "malformed C: Invalid expression"),
+    "void f() {\n  k<<<1, 2>>>(1,);\n}\n": (2, "malformed C: Invalid expression"),
+    "void f() {\n  int 3x;\n}\n": (2, "Invalid"),
+    "typedef struct {\n int a };\n": (2, "no C before '}'; |no C before '}'"),
+    "int f() {\n return 'ab';\n}": (2, "character literal"),
     "#frob\n": (1, "#frob is no directive"),
 }
 
