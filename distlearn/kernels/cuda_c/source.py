@@ -117,8 +117,8 @@ class Source:
         """What may be wrong between two tokens."""
         if before.line < token.line and before.text not in (";", "{", "}", ",", "("):
             return f"; is a ; missing after {before.text!r}?"
-        if before.kind == "name" and (token.kind == "name" or token.text == "*") and not \
-                self._known_type(before.text):
+        if before.text.isidentifier() and not self._known_type(before.text) and (
+                token.text.isidentifier() or token.text == "*"):
             return f"; is {before.text!r} a type? it is declared nowhere"
         return ""
 
