@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from pycparser import c_ast
 
 from distlearn.kernels import dialect, intrinsics
 from distlearn.kernels.cuda_c import types
 from distlearn.kernels.cuda_c.places import RESERVED, ZERO, Shape
-from distlearn.kernels.cuda_c.source import Function, Source
+from distlearn.kernels.cuda_c.source import Function, Source, walk
 from distlearn.kernels.cuda_c.statements import Statements, names_of, parts_of
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
 from distlearn.kernels.cuda_c.values import (
@@ -112,6 +113,9 @@ class Translator(Statements):
     def function_kernel(self) -> Translated:
         """The device function; its pointers are passed as an array and an offset."""
         parameters: list[str] = []
+        if self.function.result != types.VOID and not any(
+                isinstance(node, c_ast.Return) for node in walk(self.function.body)):
+            self.no(f"{self.function.name}() returns no {self.function.result}", None)
         for word, kind in self.function.parameters:
             words, make = names_of(kind, partial(self.fresh, word))
             parameters += words

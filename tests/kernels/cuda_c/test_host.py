@@ -240,6 +240,7 @@ KERNELS = {
     "return 1;": "returns nothing",
     "break;": "outside of a loop",
     "rec(1);": "calls itself",
+    "y[0] = forgets(1);": r"forgets\(\) returns no int",
     "h(1);": "no __device__ function",
     "y[0] = sinf(1, 2);": "takes 1 arguments, 2 given",
     "y[0] = hostonly;": "variable of the host",
@@ -248,12 +249,14 @@ KERNELS = {
 
 @pytest.mark.parametrize("body", KERNELS)
 def test_kernels_beyond_the_subset(body):
-    text = ("__device__ int rec(int x) { return rec(x); }\nint hostonly;\nvoid h(int x) {}\n"
+    text = ("__device__ int rec(int x) { return rec(x); } __device__ int forgets(int x) { x++; }\n"
+            "int hostonly;\nvoid h(int x) {}\n"
             f"__global__ void k(float *y, int n) {{\n  {body}\n}}\n")
     program = cuda_c.load(text)
     with pytest.raises(SourceError, match=KERNELS[body]) as caught:
         program["k"][1, 32](np.zeros(64, np.float32), 3)
-    assert caught.value.lineno == (1 if "itself" in KERNELS[body] else 5)
+    assert caught.value.lineno == (
+        1 if "itself" in KERNELS[body] or "forgets" in body else 5)
 
 
 WRONG = {  # kinds of errors that both executors name, on line 3
