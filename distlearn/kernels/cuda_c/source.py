@@ -168,11 +168,16 @@ class Source:
 
     def _function(self, node: Any) -> Function:
         decl = node.decl
+        if not isinstance(decl.type, c_ast.FuncDecl):
+            refuse(f"{decl.name} has a body and no parameters (...)", decl.coord, self.filename)
         parameters: list[tuple[str, CType]] = []
         for parameter in (decl.type.args.params if decl.type.args else []):
             if isinstance(parameter, c_ast.EllipsisParam):
                 refuse("a function of one's own takes a fixed number of arguments",
                        decl.coord, self.filename)
+            if isinstance(parameter, c_ast.ID):
+                refuse(f"the parameter {parameter.name} has no type", parameter.coord,
+                       self.filename)
             kind = self.type_of(parameter.type)
             if kind == types.VOID and parameter.name is None:
                 continue

@@ -206,6 +206,7 @@ BAD = {
     "void f() { k<<<1, 2>>; }": (1, "has no >>>"),
     "float a[0];": (1, "length of an array"),
     "int x = 09;": (1, "octal"),
+    "void f(a, b) {}": (1, "parameter a has no type"),
     "void f() {\n  int x;\n  x = ;\n}\n\n": (3, "malformed C: Invalid expression"),
     "void f() {\n  k<<<1, 2>>>(1,);\n}\n": (2, "malformed C: Invalid expression"),
     "void f() {\n  int 3x;\n}\n": (2, "Invalid"),
