@@ -1,9 +1,12 @@
 """The note's listing, host programs, and every error with its file, line and reason."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from distlearn.kernels import KernelError, cuda_c
 from distlearn.kernels.cuda_c import HostError, SourceError
@@ -223,6 +226,19 @@ def test_malformed_or_beyond_the_subset(text):
         cuda_c.load(text)
     assert (caught.value.filename, caught.value.lineno) == ("<cuda>", line)
     assert str(caught.value).startswith(f"<cuda>:{line}: ")
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**9), st.integers(0, 10**9), st.booleans())
+def test_a_token_lost_or_changed_is_refused_or_still_c(place, other, lost):
+    text = (HERE / "teaching.cu").read_text()
+    tokens = list(re.finditer(r"\w+|[^\w\s]", text))
+    token = tokens[place % len(tokens)]
+    new = "" if lost else tokens[other % len(tokens)].group()
+    try:
+        cuda_c.load(text[:token.start()] + new + text[token.end():])
+    except SourceError as error:
+        assert 1 <= error.lineno <= text.count("\n") + 1
 
 
 KERNELS = {
