@@ -9,10 +9,13 @@ from __future__ import annotations
 from distlearn.kernels.counters import NAMES, NSIGHT, Counters
 from distlearn.kernels.dialect import cuda, float16, float32, float64, int32, int64
 from distlearn.kernels.errors import KINDS, KernelError
+from distlearn.kernels.gemm import GEMM
 from distlearn.kernels.kernel import Kernel, kernel, kernels_from_text
-from distlearn.kernels.launch import LaunchReport, launch
+from distlearn.kernels.launch import launch
+from distlearn.kernels.report import LaunchReport
 
 __all__ = [
+    "GEMM",
     "KINDS",
     "NAMES",
     "NSIGHT",

@@ -16,6 +16,7 @@ barrier_warps                    warps that arrive at barriers
 atomic_requests                  dynamic instructions of warps that are atomics
 atomic_conflicts                 per such request, lanes on the most wanted word, less one
 flops                            floating-point operations of lanes: + - * / and math functions
+tensor_flops                     those of warps' matrix-multiply-accumulates, apart from ``flops``
 ================================ ===============================================================
 """
 
@@ -29,7 +30,7 @@ NAMES = (
     "shared_load_requests", "shared_load_wavefronts",
     "shared_store_requests", "shared_store_wavefronts",
     "branches", "divergent_branches", "barrier_warps",
-    "atomic_requests", "atomic_conflicts", "flops",
+    "atomic_requests", "atomic_conflicts", "flops", "tensor_flops",
 )
 INDEX = {name: position for position, name in enumerate(NAMES)}
 

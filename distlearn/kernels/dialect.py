@@ -10,14 +10,18 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import ml_dtypes
 import numpy as np
 
+bfloat16 = ml_dtypes.bfloat16
 float16 = np.float16
 float32 = np.float32
 float64 = np.float64
 int32 = np.int32
 int64 = np.int64
 
+NAMES = ("cuda", "bfloat16", "float16", "float32", "float64", "int32", "int64",
+         "load2", "load4", "store2", "store4", "wmma")
 COORDINATES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 COLLECTIVES = ("syncthreads", "syncwarp")
 ATOMICS = ("add", "sub", "max", "min", "exch", "cas", "and_", "or_", "xor")
@@ -68,3 +72,6 @@ class Cuda(Name):
 
 
 cuda = Cuda()
+load2, load4 = Name("intrinsics.load2"), Name("intrinsics.load4")
+store2, store4 = Name("intrinsics.store2"), Name("intrinsics.store4")
+wmma = Name("intrinsics.wmma")

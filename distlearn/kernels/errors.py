@@ -10,6 +10,8 @@ KINDS = (
     "global_race",
     "barrier_divergence",
     "uninitialised_shared_read",
+    "misaligned_address",
+    "warp_divergence",
     "int32_overflow",
     "division_by_zero",
     "spin_wait",

@@ -15,7 +15,7 @@ from distlearn.kernels import dialect
 from distlearn.kernels.errors import KernelError
 
 if TYPE_CHECKING:
-    from distlearn.kernels.launch import LaunchReport
+    from distlearn.kernels.report import LaunchReport
 
 Dim = int | tuple[int, ...] | list[int]
 
@@ -66,16 +66,20 @@ class Kernel:
             return self.function.__globals__[name]
         if hasattr(builtins, name):
             return getattr(builtins, name)
-        if name in ("cuda", "float16", "float32", "float64", "int32", "int64"):
+        if name in dialect.NAMES:
             return getattr(dialect, name)
         raise NameError(f"{self.name}() uses {name!r}, which is defined nowhere")
 
-    def __getitem__(self, configuration: tuple[Dim, Dim]) -> Callable[..., LaunchReport]:
-        """``kernel[grid, block]``: numba's launch configuration."""
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchReport]:
+        """``kernel[grid, block, stream, shared_bytes]``: numba's launch; streams mean nothing."""
         from distlearn.kernels.launch import launch
 
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            raise KernelError("bad_launch", f"{self.name}[...] takes a grid and a block, and if "
+                              "need be a stream and bytes of dynamic shared memory")
         grid, block = configuration[:2]
-        return functools.partial(launch, self, grid, block)
+        return functools.partial(launch, self, grid, block,
+                                 shared_bytes=configuration[3] if len(configuration) > 3 else 0)
 
     def __call__(self, *_: Any) -> Any:
         """Refuse, and say how a kernel is launched."""
@@ -100,12 +104,11 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 def kernels_from_text(text: str, filename: str = "<kernels>") -> dict[str, Kernel]:
     """Every function of a module's text as a kernel, by name; the text is executed once.
 
-    The names ``cuda``, ``float16/32/64``, ``int32/64`` are defined for it.
+    The names of `distlearn.kernels.dialect` are defined for it: ``cuda``, ``float32``, ...
     """
     lines = text.splitlines(keepends=True)
     linecache.cache[filename] = (len(text), None, lines, filename)
-    space: dict[str, Any] = {name: getattr(dialect, name) for name in
-                             ("cuda", "float16", "float32", "float64", "int32", "int64")}
+    space: dict[str, Any] = {name: getattr(dialect, name) for name in dialect.NAMES}
     exec(compile(text, filename, "exec"), space)
     made = {}
     for node in ast.parse(text).body:

@@ -2,54 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
+from distlearn.hardware import DeviceSpec
+from distlearn.hardware import device as find_device
 from distlearn.kernels.counters import Counters
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Dim, Kernel, kernel
-from distlearn.kernels.memory import bind
+from distlearn.kernels.memory import Global, bind
+from distlearn.kernels.report import LaunchReport
+from distlearn.kernels.timing import Resources, merged, predict, resources, work
+
+__all__ = ["LaunchReport", "dim3", "launch"]
 
 MAX_THREADS = 1024
 Executor = Literal["simt", "oracle"]
-
-
-@dataclass(frozen=True)
-class LaunchReport:
-    """What a launch did.
-
-    Attributes
-    ----------
-    kernel : str
-    grid, block : tuple of int
-        (x, y, z).
-    counters : Counters
-        By name, and per source line; see `distlearn.kernels.counters`.
-    source : str
-    first_line : int
-        Line of the file on which ``source`` begins.
-    """
-
-    kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    counters: Counters
-    source: str
-    first_line: int
-
-    def listing(self) -> str:
-        """The source, each line with the counters it is charged."""
-        return "\n".join(
-            f"{number:5d}  {line:<72}" + "  ".join(
-                f"{name}={count:,}" for name, count in
-                self.counters.by_line.get(number, {}).items())
-            for number, line in enumerate(self.source.rstrip().splitlines(), self.first_line)
-        )
+Dim3 = tuple[int, int, int]
 
 
 def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
-           executor: Executor = "simt") -> LaunchReport:
+           shared_bytes: int = 0, executor: Executor = "simt",
+           device: DeviceSpec | str | None = None,
+           needs: Resources | None = None,
+           backend: Literal["numpy", "cuda"] = "numpy") -> LaunchReport:
     """Run ``function`` with ``grid`` blocks of ``block`` threads; arrays change in place.
 
     Parameters
@@ -58,16 +38,27 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
     grid, block : int or tuple of 1 to 3 int
         (x, y, z), x fastest.
     arguments : numpy arrays and numbers
+    shared_bytes : int
+        Dynamic shared memory of a block: what ``cuda.shared.array(0, dtype)`` lies in.
     executor : {"simt", "oracle"}
         "simt" runs all threads at once on numpy; "oracle" one thread after another, slowly.
+    device : DeviceSpec or str, optional
+        Predict the time on this device; see `distlearn.kernels.timing`.
+    needs : Resources, optional
+        Registers and shared bytes for the prediction, if a compiler has told; else estimated.
+    backend : {"numpy", "cuda"}
+        "cuda" compiles the kernel with numba-cuda and runs it on this machine's GPU: the report has
+        a measured time, no counters.
 
     Raises
     ------
+    KeyError, ValueError
+        For a device that is not in the catalogue, or on which the block does not fit.
+    ImportError
+        ``backend="cuda"`` without numba-cuda.
     KernelError
         ``kind`` says which rule the kernel breaks, ``line`` where; arrays are then undefined.
     """
-    from distlearn.kernels import oracle, simt
-
     function = kernel(function)
     blocks, threads = dim3(grid, "grid"), dim3(block, "block")
     if math.prod(threads) > MAX_THREADS:
@@ -75,15 +66,63 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
                           f"block holds at most {MAX_THREADS}")
     if threads[2] > 64:
         raise KernelError("bad_launch", f"block {threads} has more than 64 threads along z")
+    if not isinstance(shared_bytes, int) or isinstance(shared_bytes, bool) or shared_bytes < 0:
+        raise KernelError("bad_launch", f"shared_bytes is {shared_bytes!r}; it is an integer >= 0")
+    spec = find_device(device) if isinstance(device, str) else device
+    bind(function.parameters, arguments, function.name)
+    if backend == "cuda":
+        if executor != "simt" or spec is not None:
+            raise KernelError("bad_launch", "backend='cuda' neither counts nor predicts; leave "
+                              "executor and device out, or backend at 'numpy'")
+        from distlearn.kernels import numba_cuda
+
+        seconds = numba_cuda.run(function, blocks, threads, arguments, shared_bytes)
+        return LaunchReport(function.name, blocks, threads, Counters({}), function.source,
+                            function.first_line, measured_s=seconds)
+    if backend != "numpy":
+        raise KernelError("bad_launch", f"backend is {backend!r}; it is 'numpy' or 'cuda'")
+    run = functools.partial(_execute, grid=blocks, block=threads, shared_bytes=shared_bytes)
+    compiled = _as_compiled(function, run, arguments) if spec is not None else None
     bound = bind(function.parameters, arguments, function.name)
-    if executor == "oracle":
-        tally = oracle.run(function, blocks, threads, bound)
-    elif executor == "simt":
-        tally = simt.run(function, blocks, threads, bound)
-    else:
+    counters = run(executor, function, bound)
+    prediction = None
+    if spec is not None:
+        arrays = [value for value in bound if isinstance(value, Global)]
+        memory = {array.memory: array.memory.flat.nbytes for array in arrays}
+        floats = [a.dtype for a in arrays if a.dtype.kind == "f"]
+        prediction = predict(
+            work((compiled or counters).by_line, math.prod(blocks), math.prod(threads),
+                 sum(memory.values())),
+            needs or resources(function, shared_bytes), spec, floats[0] if floats else np.float32)
+    return LaunchReport(function.name, blocks, threads, counters, function.source,
+                        function.first_line, prediction)
+
+
+def _execute(executor: str, function: Kernel, bound: list[Any], *, grid: Dim3, block: Dim3,
+             shared_bytes: int) -> Counters:
+    from distlearn.kernels import oracle, simt
+
+    if executor not in ("simt", "oracle"):
         raise KernelError("bad_launch", f"executor is {executor!r}; it is 'simt' or 'oracle'")
-    return LaunchReport(function.name, blocks, threads, tally.freeze(), function.source,
-                        function.first_line)
+    run = simt.run if executor == "simt" else oracle.run
+    return run(function, grid, block, bound, shared_bytes).freeze()
+
+
+def _as_compiled(function: Kernel, run: Callable[..., Counters], arguments: tuple[Any, ...]
+                 ) -> Counters | None:
+    """Counters with shared reads merged as a compiler does; None where there is nothing to merge.
+
+    The merged kernel runs on copies. It may be wrong (misaligned): then it is not what a compiler
+    would make, and whatever else is wrong shows in the launch itself.
+    """
+    twin = merged(function)
+    if twin is None:
+        return None
+    copies = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
+    try:
+        return run("simt", twin, bind(function.parameters, copies, function.name))
+    except KernelError:
+        return None
 
 
 def dim3(size: Dim, what: str) -> tuple[int, int, int]:

@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from distlearn.kernels.errors import KernelError
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +36,16 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class Global:
-    """An array argument: a shape and strides (in elements) over a memory."""
+    """An array argument, or a slice of one: a shape and strides (in elements) over a memory.
+
+    ``start`` is the flat number of the first element: an int, or, in the fast executor, a value
+    that differs between threads (``a[i]`` of a two-dimensional ``a``).
+    """
 
     name: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    start: int
+    start: Any
     memory: Memory
     dtype: np.dtype[Any]
 
@@ -67,6 +74,8 @@ def bind(names: tuple[str, ...], arguments: tuple[Any, ...], kernel: str) -> lis
             bound.append(int(value))
         elif isinstance(value, np.floating) and value.dtype.itemsize <= 8:
             bound.append(value if type(value) in (np.float16, np.float32) else np.float64(value))
+        elif isinstance(value, ml_dtypes.bfloat16):
+            bound.append(value)
         elif isinstance(value, float):
             bound.append(np.float64(value))
         else:
@@ -78,7 +87,7 @@ def bind(names: tuple[str, ...], arguments: tuple[Any, ...], kernel: str) -> lis
 def _bind_array(name: str, array: NDArray[Any],
                 owners: dict[tuple[int, int, int], Memory]) -> Global:
     item = array.itemsize
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub" and array.dtype != BFLOAT16:
         raise KernelError("bad_launch", f"array {name} has dtype {array.dtype}; kernels take "
                           "arrays of floats, integers and booleans")
     if any(stride % item for stride in array.strides):
@@ -100,6 +109,30 @@ def _bind_array(name: str, array: NDArray[Any],
     start = (array.__array_interface__["data"][0] - address) // item if array.size else 0
     strides = tuple(stride // item for stride in array.strides)
     return Global(name, array.shape, strides, start, owners[key], array.dtype)
+
+
+def indices_of(index: Any, ndim: int, line: int) -> tuple[tuple[Any, ...], bool]:
+    """The index of every axis, and whether it means a part of the array, not an element."""
+    indices = index if isinstance(index, tuple) else (index,)
+    if len(indices) > ndim:
+        raise KernelError("unsupported", f"{len(indices)} indices for an array of {ndim} axes",
+                          line=line)
+    part = len(indices) < ndim or any(isinstance(i, slice) for i in indices)
+    return indices + (slice(None),) * (ndim - len(indices)), part
+
+
+def slice_axis(part: slice, n: int, line: int) -> tuple[int, int, int]:
+    """First element, number of elements and step of a slice of an axis of ``n``.
+
+    >>> slice_axis(slice(2, 100), 8, 0)
+    (2, 6, 1)
+    """
+    bounds = (part.start, part.stop, part.step)
+    if not all(b is None or isinstance(b, int) for b in bounds) or (part.step or 1) < 1:
+        raise KernelError("unsupported", "the bounds of a slice must be integers that are the same "
+                          "for all threads, its step positive", line=line)
+    start, stop, step = part.indices(n)
+    return start, len(range(start, stop, step)), step
 
 
 def shape_of(shape: Any, line: int, what: str) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any, NoReturn
 
+import ml_dtypes
 import numpy as np
 
 from distlearn.kernels.dialect import MATH_OF, Name
@@ -17,10 +18,11 @@ from distlearn.kernels.kernel import Kernel
 
 SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
 VOTES = ("ballot_sync", "all_sync", "any_sync")
-CASTS = {np.float16: np.float16, np.float32: np.float32, np.float64: np.float64, float: np.float64,
+CASTS = {ml_dtypes.bfloat16: ml_dtypes.bfloat16, np.float16: np.float16,
+         np.float32: np.float32, np.float64: np.float64, float: np.float64,
          np.int32: np.int32, np.int64: np.int64, int: np.int64, bool: np.bool_, np.int8: np.int8,
          np.int16: np.int16, np.uint8: np.uint8, np.uint16: np.uint16, np.uint32: np.uint32}
-SAFE_BUILTINS = (min, max, abs, len, range)
+STORES = ("intrinsics.store2", "intrinsics.store4", "intrinsics.wmma.store_matrix_sync")
 
 
 def refuse(node: ast.AST, what: str) -> NoReturn:
@@ -61,13 +63,22 @@ def resolve(kernel: Kernel, local: frozenset[str], node: ast.expr) -> Any:
     return None
 
 
+def item_size(kernel: Kernel, local: frozenset[str], node: ast.Call) -> int:
+    """Bytes of an element of the array that a call of ``shared.array`` declares."""
+    kinds = [k.value for k in node.keywords if k.arg == "dtype"] + node.args[1:2]
+    kind = resolve(kernel, local, kinds[0]) if kinds else None
+    if kind not in CASTS:
+        refuse(node, "shared.array takes a shape and a type known before the launch")
+    return int(np.dtype(CASTS[kind]).itemsize)
+
+
 def constant(value: Any, node: ast.AST) -> Any:
     """A frozen global or literal as a kernel sees it: int, or float64 as in numba."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):
         return int(value)
-    if isinstance(value, np.floating) and not isinstance(value, float):
+    if isinstance(value, np.floating | ml_dtypes.bfloat16) and not isinstance(value, float):
         return value
     if isinstance(value, float):
         return np.float64(value)

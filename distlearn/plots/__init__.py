@@ -7,6 +7,7 @@ from distlearn.plots.collective_svg import collective_story, collective_svg
 from distlearn.plots.collective_trace import Trace, describe_collective, trace
 from distlearn.plots.comparison import bubble, memory
 from distlearn.plots.difference import difference_svg
+from distlearn.plots.ladder import ladder, ladder_text
 from distlearn.plots.palette import KIND_NAMES, PALETTE
 from distlearn.plots.roofline import roofline, roofline_text
 from distlearn.plots.timeline import timeline
@@ -25,6 +26,8 @@ __all__ = [
     "describe",
     "describe_collective",
     "difference_svg",
+    "ladder",
+    "ladder_text",
     "memory",
     "roofline",
     "roofline_text",

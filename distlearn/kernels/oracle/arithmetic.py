@@ -9,9 +9,11 @@ import operator
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from distlearn.kernels.errors import KernelError
 
+REAL = (np.floating, bfloat16)
 OPERATIONS = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
     "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow,
@@ -22,7 +24,7 @@ OPERATIONS = {
 
 def plain(value: Any) -> Any:
     """A loaded element: int, bool, or numpy float."""
-    if isinstance(value, np.floating):
+    if isinstance(value, REAL):
         return value
     return bool(value) if isinstance(value, np.bool_) else int(value)
 
@@ -34,7 +36,7 @@ def wrap(value: int) -> int:
 
 def binary(line: int, kind: str, a: Any, b: Any) -> tuple[Any, int]:
     """The result and how many floating-point operations it took."""
-    real = isinstance(a, np.floating) or isinstance(b, np.floating)
+    real = isinstance(a, REAL) or isinstance(b, REAL)
     if not real and kind in ("Div", "FloorDiv", "Mod") and b == 0:
         raise KernelError("division_by_zero", f"an integer is divided by zero ({kind})", line=line)
     if kind == "MatMult" or (real and kind in ("LShift", "RShift", "BitAnd", "BitOr", "BitXor")):
@@ -43,9 +45,9 @@ def binary(line: int, kind: str, a: Any, b: Any) -> tuple[Any, int]:
         return np.float64(a) / np.float64(b), 1
     if not real and not (kind == "Pow" and b < 0):
         return wrap(int(OPERATIONS[kind](int(a), int(b)))), 0
-    if not isinstance(a, np.floating):
+    if not isinstance(a, REAL):
         a = np.int64(a) if real else np.float64(a)
-    if not isinstance(b, np.floating):
+    if not isinstance(b, REAL):
         b = np.int64(b)
     return OPERATIONS[kind](a, b), 1
 
@@ -54,7 +56,7 @@ def cast(line: int, kind: Any, value: Any) -> Any:
     """``float32(value)`` and its like; an integer that does not fit is an error, not a wrap."""
     if kind is np.bool_:
         return bool(value)
-    if issubclass(kind, np.floating):
+    if issubclass(kind, REAL):
         return kind(value)
     return narrow(line, np.dtype(kind), int(value))
 

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
@@ -83,7 +85,8 @@ class Block:
                         del running[lane]
                         error.block, error.thread = self.number, lane
                         thread = self.threads[lane]
-                        errors.append(((*thread.stack, _site(error, thread)), lane, error))
+                        later = 32 * 32 if error.kind == "misaligned_address" else 0
+                        errors.append(((*thread.stack, _site(error, thread)), later + lane, error))
                     except UnboundLocalError as error:
                         del running[lane]
                         errors.append((END, lane, KernelError(
@@ -93,7 +96,14 @@ class Block:
                             waiting[lane] = meeting
                         else:
                             met[lane] = meeting
-                answers = exchange(self, met)
+                try:
+                    answers = exchange(self, met)
+                except KernelError as error:
+                    error.block, lane = self.number, min(met)
+                    errors.append((met[lane].key, lane, error))
+                    for lane in met:
+                        del running[lane]
+                    answers = {}
         return waiting, errors
 
     # ---- memory
@@ -101,27 +111,41 @@ class Block:
     def shared(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Small:
         """The array that all threads of the block get at this declaration."""
         if key not in self.arrays:
-            self.arrays[key] = Small("shared", len(self.arrays), shape, dtype)
+            self.arrays[key] = Small.new("shared", len(self.arrays), shape, dtype)
         return self.arrays[key]
 
-    def touch(self, thread: Thread, op: str, site: int, array: Global | Small, flat: int) -> None:
-        """Note an access for counters, races and reads of what nobody wrote."""
+    def dynamic(self, dtype: Any) -> Small:
+        """The block's dynamic shared memory as an array of this type."""
+        kind, available = np.dtype(dtype), self.grid.shared_bytes
+        memory = self.shared((-1,), (-(-available // 16) * 16,), np.uint8)
+        return Small("shared", memory.number, (available // kind.itemsize,), kind,
+                     memory.flat.view(kind), memory.written, (1,), cell=kind.itemsize)
+
+    def touch(self, thread: Thread, op: str, site: int, array: Global | Small, flat: int,
+              width: int = 1, piece: int = 0) -> None:
+        """Note an access for counters, races and reads of what nobody wrote.
+
+        It is of ``width`` elements; ``piece`` tells several requests of one site apart.
+        """
         key, line = thread.key(site), thread.line_of(site)
         if isinstance(array, Global):
-            space, number, size = "global", array.memory.number, array.memory.itemsize
+            space, number = "global", array.memory.number
         else:
-            space, number, size = "shared", array.number, array.dtype.itemsize
-        self.requests[thread.warp, key, op, space, size, line].append((thread.number, flat))
-        self.interval.add((space, number, flat), Touch(op, thread.number, thread.epoch, line))
-        if isinstance(array, Global):
-            self.grid.touch(self.number, op, number, flat, line)
-            return
-        if op != "W" and flat not in array.written and not any(
-                t == thread.number or (t // 32 == thread.warp and e < thread.epoch)
-                for t, e in self.fresh[number, flat]):
-            self.unwritten.append((key, thread.number, line))
-        if op != "R":
-            self.fresh[number, flat].append((thread.number, thread.epoch))
+            space, number = "shared", array.number
+        self.requests[thread.warp, (*key, piece), op, space, array.dtype.itemsize, width, line
+                      ].append((thread.number, flat))
+        cell = 1 if isinstance(array, Global) else array.cell
+        for unit in range(flat * cell, (flat + width) * cell):
+            self.interval.add((space, number, unit), Touch(op, thread.number, thread.epoch, line))
+            if isinstance(array, Global):
+                self.grid.touch(self.number, op, number, unit, line)
+                continue
+            if op != "W" and unit not in array.written and not any(
+                    t == thread.number or (t // 32 == thread.warp and e < thread.epoch)
+                    for t, e in self.fresh[number, unit]):
+                self.unwritten.append((key, thread.number, line))
+            if op != "R":
+                self.fresh[number, unit].append((thread.number, thread.epoch))
 
     def _interval_errors(self, end: tuple[float, ...]) -> list[Located]:
         """Races and uninitialised reads of the interval that ends; begins the next one."""
@@ -151,7 +175,7 @@ class Block:
     # ---- counting
 
     def _count(self) -> None:
-        for (_, _, op, space, size, line), lanes in self.requests.items():
+        for (_, _, op, space, size, width, line), lanes in self.requests.items():
             row = self.grid.tally.row(line)
             flats = {flat for _, flat in lanes}
             if op == "A":
@@ -162,7 +186,8 @@ class Block:
             name = f"{space}_{'load' if op == 'R' else 'store'}_"
             row[INDEX[name + "requests"]] += 1
             if space == "shared":
-                row[INDEX[name + "wavefronts"]] += wavefronts(flats, size)
+                row[INDEX[name + "wavefronts"]] += wavefronts(flats, size) if (
+                    width == 1) else vector_wavefronts(lanes, size, width)
                 continue
             for unit, width in (("sectors", SECTOR_BYTES), ("lines", LINE_BYTES)):
                 row[INDEX[name + unit]] += len({flat * size // width for flat in flats})
@@ -170,6 +195,15 @@ class Block:
             row = self.grid.tally.row(line)
             row[INDEX["branches"]] += 1
             row[INDEX["divergent_branches"]] += len(set(truths)) > 1
+
+
+def vector_wavefronts(lanes: list[tuple[int, int]], size: int, width: int) -> int:
+    """Half-warps take turns at 8 bytes a lane, quarter-warps at 16."""
+    turns = max(1, size * width // BANK_BYTES)
+    parts: defaultdict[int, set[int]] = defaultdict(set)
+    for thread, flat in lanes:
+        parts[thread % 32 // (32 // turns)] |= {flat + n for n in range(width)}
+    return sum(wavefronts(flats, size) for flats in parts.values())
 
 
 def wavefronts(flats: set[int], size: int) -> int:

@@ -21,7 +21,8 @@ Dim3 = tuple[int, int, int]
 class Grid:
     """What blocks share: the kernel's code, the tally, who touched which global element."""
 
-    def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3) -> None:
+    def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
+        self.shared_bytes = shared_bytes
         self.kernel, self.shape, self.block_shape = kernel, grid, block
         self.tally = Tally()
         self.lines: list[int] = []
@@ -64,15 +65,16 @@ class Grid:
         return None
 
 
-def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any]) -> Tally:
-    """Run a launch thread by thread.
+def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
+        shared_bytes: int = 0) -> Tally:
+    """Run a launch thread by thread; ``shared_bytes`` of dynamic shared memory a block.
 
     Raises
     ------
     KernelError
         The error that a machine in lockstep would come to first.
     """
-    launch = Grid(kernel, grid, block)
+    launch = Grid(kernel, grid, block, shared_bytes)
     failures = []
     x, y, z = grid
     with np.errstate(all="ignore"):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from distlearn.kernels import names
+from distlearn.kernels.intrinsics import VECTORS, WIDTHS
 from distlearn.kernels.kernel import Kernel
 
 
@@ -181,6 +182,10 @@ class _Rewriter:
     def of_tuple(self, node: ast.Tuple) -> ast.expr:
         return _tuple(*(self.value(item) for item in node.elts))
 
+    def of_slice(self, node: ast.Slice) -> ast.expr:
+        return _call("slice", *(self.value(part) if part else ast.Constant(None)
+                                for part in (node.lower, node.upper, node.step)))
+
     def of_subscript(self, node: ast.Subscript) -> ast.expr:
         base, index = self.value(node.value), self.value(node.slice)
         return _call("load", self.site(node), base, index)
@@ -213,6 +218,15 @@ class _Rewriter:
         if path == "syncthreads" or path == "syncwarp" or path in names.SHUFFLES + names.VOTES:
             what = [ast.Constant(path), self.site(node), *arguments]
             return ast.Yield(_call("meet", *what))
+        if path.startswith("intrinsics.wmma."):
+            name = path.removeprefix("intrinsics.")
+            return ast.Yield(_call("meet", ast.Constant(name), self.site(node), *arguments))
+        if path.startswith("intrinsics."):
+            name = path.removeprefix("intrinsics.")
+            return _call(name[:-1] + "_wide", self.site(node), ast.Constant(WIDTHS[name]),
+                         *arguments)
+        if path in VECTORS:
+            return _call("vector", line, ast.Constant(path), *arguments)
         if path.startswith("atomic."):
             kind = ast.Constant(path.split(".")[1])
             return _call("atomic", self.site(node), kind, *arguments)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.dialect import MATH
 from distlearn.kernels.errors import KernelError
+from distlearn.kernels.intrinsics import BYTES, VECTORS, Vector, flattened, vector_of
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.memory import Global, row_major, shape_of
+from distlearn.kernels.memory import Global, indices_of, row_major, shape_of, slice_axis
 from distlearn.kernels.names import CASTS
-from distlearn.kernels.oracle.arithmetic import binary, cast, narrow, plain
+from distlearn.kernels.oracle import tiles
+from distlearn.kernels.oracle.arithmetic import REAL, binary, cast, narrow, plain
+from distlearn.kernels.oracle.tiles import Tile
 
 if TYPE_CHECKING:
     from distlearn.kernels.oracle.block import Block
@@ -32,14 +37,29 @@ class Meeting(NamedTuple):
     arguments: tuple[Any, ...]
 
 
+@dataclass(eq=False)
 class Small:
-    """A shared or local array of one block or thread."""
+    """A shared or local array of one block or thread, or a part of one.
 
-    def __init__(self, space: str, number: int, shape: tuple[int, ...], dtype: Any) -> None:
-        self.space, self.number, self.shape = space, number, shape
-        self.strides, self.dtype = row_major(shape), np.dtype(dtype)
-        self.flat = np.zeros(math.prod(shape), self.dtype)
-        self.written: set[int] = set()
+    ``cell`` is how many units of the memory an element takes: 1, or the bytes of an element where
+    arrays of several types lie over one dynamic memory.
+    """
+
+    space: str
+    number: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    flat: NDArray[Any]
+    written: set[int]
+    strides: tuple[int, ...]
+    start: int = 0
+    cell: int = 1
+
+    @staticmethod
+    def new(space: str, number: int, shape: tuple[int, ...], dtype: Any) -> Small:
+        """An array with memory of its own."""
+        return Small(space, number, shape, np.dtype(dtype), np.zeros(math.prod(shape), dtype),
+                     set(), row_major(shape))
 
 
 class Thread:
@@ -113,6 +133,9 @@ class Thread:
 
     def op(self, line: int, kind: str, a: Any, b: Any) -> Any:
         """A binary operation."""
+        if isinstance(a, Tile) or isinstance(b, Tile):
+            self.block.grid.tally.row(line)[FLOPS] += 8
+            return tiles.operate(line, kind, a, b)
         result, flops = binary(line, kind, a, b)
         if flops:
             self.block.grid.tally.row(line)[FLOPS] += flops
@@ -130,7 +153,7 @@ class Thread:
         """A function of the math module; integers become float64 as in numba."""
         function, flops = MATH[name]
         self.block.grid.tally.row(line)[FLOPS] += flops
-        result = function(*(a if isinstance(a, np.floating) else np.float64(a) for a in arguments))
+        result = function(*(a if isinstance(a, REAL) else np.float64(a) for a in arguments))
         return bool(result) if isinstance(result, np.bool_) else result
 
     def cast(self, line: int, kind: Any, value: Any) -> Any:
@@ -181,7 +204,9 @@ class Thread:
         return sizes[0] if ndim == 1 else sizes[:ndim]
 
     def attribute(self, line: int, value: Any, name: str) -> Any:
-        """``array.shape``, ``.ndim``, ``.size``, ``.dtype``."""
+        """``array.shape``, ``.ndim``, ``.size``, ``.dtype``; ``.x`` of a vector."""
+        if isinstance(value, Vector) and name in "xyzw"[:len(value)]:
+            return value["xyzw".index(name)]
         if isinstance(value, Global | Small) and name in ("shape", "ndim", "size", "dtype"):
             found = {"shape": value.shape, "ndim": len(value.shape), "dtype": value.dtype.type,
                      "size": math.prod(value.shape)}
@@ -192,12 +217,15 @@ class Thread:
 
     def shared(self, site: int, shape: Any, dtype: Any) -> Small:
         """The block's array of this declaration."""
+        if shape == 0:
+            return self.block.dynamic(CASTS[dtype])
         return self.block.shared(self.key(site), shape_of(shape, self.line_of(site),
                                                           "shared.array"), CASTS[dtype])
 
     def local(self, site: int, shape: Any, dtype: Any) -> Small:
         """An array of this thread alone."""
-        return Small("local", 0, shape_of(shape, self.line_of(site), "local.array"), CASTS[dtype])
+        return Small.new("local", 0, shape_of(shape, self.line_of(site), "local.array"),
+                         CASTS[dtype])
 
     def element(self, site: int, array: Any, index: Any) -> int:
         """Position in the flat memory, after the check of every index against its extent."""
@@ -206,22 +234,55 @@ class Thread:
         if not isinstance(array, Global | Small) or len(indices) != len(array.shape):
             raise KernelError("unsupported", "an element needs one index per axis of an array",
                               line=line)
-        flat = array.start if isinstance(array, Global) else 0
+        flat: int = array.start
         for axis, (i, n, stride) in enumerate(zip(indices, array.shape, array.strides,
                                                   strict=True)):
-            if isinstance(i, np.floating):
-                raise KernelError("unsupported", f"index {i} is no integer", line=line)
-            if not 0 <= i < n:
-                name = array.name if isinstance(array, Global) else f"the {array.space} array"
-                raise KernelError("out_of_bounds", f"index {int(i)} on axis {axis} of {name}, which"
-                                  f" has {n} elements there", line=line)
-            flat += int(i) * stride
+            flat += self.inside(line, array, axis, i, n) * stride
         return flat
+
+    def inside(self, line: int, array: Global | Small, axis: int, i: Any, n: int) -> int:
+        """An index of an axis with ``n`` elements."""
+        if isinstance(i, REAL):
+            raise KernelError("unsupported", f"index {i} is no integer", line=line)
+        if not 0 <= i < n:
+            name = array.name if isinstance(array, Global) else f"the {array.space} array"
+            raise KernelError("out_of_bounds", f"index {int(i)} on axis {axis} of {name}, which"
+                              f" has {n} elements there", line=line)
+        return int(i)
+
+    def slice(self, *bounds: Any) -> slice:
+        """``a[start:stop:step]``."""
+        return slice(*bounds)
+
+    def view(self, site: int, array: Any, index: Any) -> Any:
+        """The part of an array that an index with slices means; None for one element."""
+        if not isinstance(array, Global | Small):
+            return None
+        line = self.line_of(site)
+        indices, part = indices_of(index, len(array.shape), line)
+        if not part:
+            return None
+        if isinstance(array, Small) and array.space == "local":
+            raise KernelError("unsupported", "parts of local arrays are not modelled", line=line)
+        start, shape, strides = array.start, [], []
+        for axis, (i, n, stride) in enumerate(zip(indices, array.shape, array.strides,
+                                                  strict=True)):
+            if isinstance(i, slice):
+                first, count, step = slice_axis(i, n, line)
+                start += first * stride
+                shape.append(count)
+                strides.append(stride * step)
+            else:
+                start += self.inside(line, array, axis, i, n) * stride
+        return replace(array, start=start, shape=tuple(shape), strides=tuple(strides))
 
     def load(self, site: int, array: Any, index: Any) -> Any:
         """Read an element, or an item of a tuple."""
         if isinstance(array, tuple):
             return array[index]
+        part = self.view(site, array, index)
+        if part is not None:
+            return part
         flat = self.element(site, array, index)
         if isinstance(array, Small) and array.space == "local":
             if flat not in array.written:
@@ -234,15 +295,60 @@ class Thread:
     def store(self, site: int, array: Any, index: Any, value: Any) -> None:
         """Write an element."""
         flat = self.element(site, array, index)
-        if array.dtype.kind in "iu":
-            value = narrow(self.line_of(site), array.dtype, int(value))
-        store = array.memory.flat if isinstance(array, Global) else array.flat
-        self.writes += 1
         if isinstance(array, Small) and array.space == "local":
+            array.flat[flat] = self.stored(site, array, value)
             array.written.add(flat)
+            self.writes += 1
         else:
-            self.block.touch(self, "W", site, array, flat)
-        store[flat] = value
+            self.put(site, array, flat, (value,))
+
+    def stored(self, site: int, array: Global | Small, value: Any) -> Any:
+        """A value as the array takes it."""
+        return narrow(self.line_of(site), array.dtype, int(value)) if (
+            array.dtype.kind in "iu") else value
+
+    def put(self, site: int, array: Global | Small, flat: int, values: tuple[Any, ...],
+            piece: int = 0) -> None:
+        """Write values side by side."""
+        store = array.memory.flat if isinstance(array, Global) else array.flat
+        values = tuple(self.stored(site, array, value) for value in values)
+        self.writes += 1
+        self.block.touch(self, "W", site, array, flat, len(values), piece)
+        for n, value in enumerate(values):
+            store[flat + n] = value
+
+    def wide(self, site: int, array: Any, index: Any, width: int) -> int:
+        """The first of ``width`` elements that one instruction moves."""
+        flat, line = self.element(site, array, index), self.line_of(site)
+        size = array.dtype.itemsize
+        if array.strides[-1] != 1 or size * width > BYTES:
+            raise KernelError("unsupported", f"{width} elements of {size} bytes, "
+                              f"{array.strides[-1]} apart, are no vector load", line=line)
+        last = (index if isinstance(index, tuple) else (index,))[-1]
+        self.inside(line, array, len(array.shape) - 1, last + width - 1, array.shape[-1])
+        if flat % width:
+            raise KernelError("misaligned_address", f"{width} elements from element {flat} do not "
+                              f"begin at a multiple of their {size * width} bytes", line=line)
+        return flat
+
+    def load_wide(self, site: int, width: int, array: Any, index: Any, piece: int = 0) -> Vector:
+        """``load2`` and ``load4``."""
+        flat = self.wide(site, array, index, width)
+        self.block.touch(self, "R", site, array, flat, width, piece)
+        store = array.memory.flat if isinstance(array, Global) else array.flat
+        return Vector(plain(store[flat + n]) for n in range(width))
+
+    def store_wide(self, site: int, width: int, array: Any, index: Any, value: Any,
+                   piece: int = 0) -> None:
+        """``store2`` and ``store4``."""
+        flat = self.wide(site, array, index, width)
+        self.put(site, array, flat, vector_of(value, width, self.line_of(site)), piece)
+
+    def vector(self, line: int, name: str, *items: Any) -> Vector:
+        """``cuda.float32x4(...)``."""
+        kind, parts = VECTORS[name]
+        return vector_of(Vector(plain(np.dtype(kind).type(cast(line, kind, v)))
+                                for v in flattened(items)), parts, line)
 
     def atomic(self, site: int, kind: str, array: Any, index: Any, *values: Any) -> Any:
         """Read, change and write an element in one step; gives the old value."""
@@ -272,8 +378,8 @@ def changed(kind: str, old: Any, values: tuple[Any, ...], line: int) -> Any:
 
 
 def _extreme(function: Any, items: tuple[Any, ...]) -> Any:
-    if any(isinstance(item, np.floating) for item in items):
-        typed = [i if isinstance(i, np.floating) else np.int64(i) for i in items]
+    if any(isinstance(item, REAL) for item in items):
+        typed = [i if isinstance(i, REAL) else np.int64(i) for i in items]
         result = typed[0]
         for item in typed[1:]:
             result = function(result, item)
@@ -283,5 +389,5 @@ def _extreme(function: Any, items: tuple[Any, ...]) -> Any:
 
 def _same(a: Any, b: Any) -> bool:
     return a is not None and a[0] == b[0] and a[1].keys() == b[1].keys() and all(
-        v is b[1][n] or (not isinstance(v, Small | Global) and v == b[1][n])
+        v is b[1][n] or (not isinstance(v, Small | Global | Tile) and v == b[1][n])
         for n, v in a[1].items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distlearn.kernels.errors import KernelError
+from distlearn.kernels.oracle.tiles import collective
 
 if TYPE_CHECKING:
     from distlearn.kernels.oracle.block import Block
@@ -28,6 +29,8 @@ def exchange(block: Block, met: dict[int, Meeting]) -> dict[int, Any]:
             for lane in lanes:
                 block.threads[lane].epoch += 1
             answers.update(dict.fromkeys(lanes))
+        elif what.startswith("wmma."):
+            answers.update(dict.fromkeys(lanes, collective(block, {i: met[i] for i in lanes})))
         elif what.startswith("shfl"):
             answers.update(_shuffle(what, lanes, arguments))
         else:

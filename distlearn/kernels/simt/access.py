@@ -2,67 +2,168 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES
+from distlearn.hardware.memory_system import (
+    BANK_BYTES,
+    BANKS,
+    LINE_BYTES,
+    SECTOR_BYTES,
+    shared_access,
+)
+from distlearn.kernels import intrinsics
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
-from distlearn.kernels.memory import Global, row_major
-from distlearn.kernels.simt.numbers import Whole, fits, integer, numeric
+from distlearn.kernels.memory import Global, row_major, slice_axis
+from distlearn.kernels.simt.numbers import Whole, binary, fits, integer, numeric
 from distlearn.kernels.simt.space import Array, Mask, Space, Sym, Vec, sym
 
 ITEMS_LCM = LINE_BYTES
 
 
-class Shared:
-    """A shared array of every block of the space, one after another in one flat memory."""
+class Storage:
+    """Shared memory of one declaration, or all of a launch's dynamic shared memory.
 
-    def __init__(self, space: Space, number: int, shape: tuple[int, ...], dtype: Any) -> None:
-        self.number, self.shape, self.strides = number, shape, row_major(shape)
-        self.dtype, self.size = np.dtype(dtype), math.prod(shape)
-        self.flat = np.zeros(space.blocks * self.size, self.dtype)
-        self.written = np.zeros(space.blocks * self.size, bool)
+    Races and writes are noted per *granule*: an element, or, where arrays of several types lie over
+    one dynamic memory, the smallest of their elements.
+    """
+
+    def __init__(self, space: Space, number: int, size: int, granule: int) -> None:
+        self.space, self.number, self.size, self.granule = space, number, size, granule
+        self.bytes = np.zeros(space.blocks * size * granule, np.uint8)
+        self.written = np.zeros(space.blocks * size, bool)
         self.complete = False
         self.read_safely: set[Any] = set()
-        _, y, x = space.shape[:3]
-        self.base = space.vec({0: self.size * y * x if space.shape[0] > 1 else 0,
-                               1: self.size * x if y > 1 else 0,
-                               2: self.size if x > 1 else 0})
+        self.base = self.offset(size)
+
+    def offset(self, size: int) -> Vec | None:
+        """Where each block's part begins, if it is ``size`` units long."""
+        z, y, x = self.space.shape[:3]
+        return self.space.vec({0: size * y * x if z > 1 else 0, 1: size * x if y > 1 else 0,
+                               2: size if x > 1 else 0})
 
 
-def position(space: Space, line: int, array: Global | Shared, index: Any, mask: Mask) -> Whole:
-    """The flat element of an index within its array, every index checked in active threads."""
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """A shared array of every block of the space: a shape and strides over a storage."""
+
+    memory: Storage
+    flat: Array
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    base: Vec | None
+    parts: int
+    start: Any = 0
+
+    @staticmethod
+    def over(memory: Storage, dtype: Any, shape: tuple[int, ...]) -> Shared:
+        """An array of this type and shape at the beginning of a storage."""
+        kind = np.dtype(dtype)
+        parts = kind.itemsize // memory.granule
+        return Shared(memory, memory.bytes.view(kind), kind, shape, row_major(shape),
+                      memory.offset(memory.size // parts), parts)
+
+
+def position(space: Space, line: int, array: Global | Shared, index: Any, mask: Mask,
+             width: int = 1) -> Whole:
+    """The flat element of an index within its array, every index checked in active threads.
+
+    With a ``width`` it is the first of so many elements along the last axis, aligned to them all.
+    """
     indices = index if isinstance(index, tuple) else (index,)
     if len(indices) != len(array.shape):
         raise KernelError("unsupported", f"{len(indices)} indices for an array of "
                           f"{len(array.shape)} axes", line=line)
-    flat: Whole = array.start if isinstance(array, Global) else 0
+    flat: Whole = array.start
     for axis, (i, n, stride) in enumerate(zip(indices, array.shape, array.strides, strict=True)):
-        if isinstance(i, bool | Mask):
-            i = numeric(i)
-        if isinstance(i, np.ndarray) and i.dtype.kind in "iu":
-            i = Sym(space.dynamic(i), 0)
-        elif isinstance(i, np.integer):
-            i = int(i)
-        if isinstance(i, int):
-            inside = 0 <= i < n
-        elif isinstance(i, Sym):
-            inside = (i.vec.lo + i.const >= 0 and i.vec.hi + i.const < n) or _inside(i, n, mask)
-        else:
-            raise KernelError("unsupported", "an index is no integer", line=line)
-        if not inside:
-            raise _outside(space, line, array, i, n, axis, mask)
-        if isinstance(flat, int) and isinstance(i, int):
-            flat += i * stride
-        elif _dynamic(flat) or _dynamic(i):
-            flat = Sym(space.dynamic(np.asarray(numeric(flat) + numeric(i) * stride)), 0)
-        else:
-            flat = integer(space, line, "Add", flat,
-                           integer(space, line, "Mult", i, stride, mask), mask)
+        flat = _step(space, line, flat, checked(space, line, array, i, n, axis, mask), stride, mask)
+    if width > 1:
+        check_width(space, line, array, indices, flat, mask, width)
     return flat
+
+
+def check_width(space: Space, line: int, array: Global | Shared, indices: tuple[Any, ...],
+                flat: Whole, mask: Mask, width: int) -> None:
+    """Refuse a wide access that leaves the array, is not in one piece, or is not aligned."""
+    size = array.dtype.itemsize
+    if array.strides[-1] != 1 or size * width > intrinsics.BYTES:
+        raise KernelError("unsupported", f"{width} elements of {size} bytes, {array.strides[-1]} "
+                          "apart, are no vector load: elements lie side by side, at most "
+                          f"{intrinsics.BYTES} bytes of them", line=line)
+    last = binary(space, line, "Add", indices[-1], width - 1, mask)
+    checked(space, line, array, last, array.shape[-1], len(indices) - 1, mask)
+    torn = np.broadcast_to((np.asarray(numeric(flat)) % width != 0) & mask.array, space.shape)
+    if torn.any():
+        first = int(np.flatnonzero(torn)[0])
+        raise KernelError("misaligned_address", f"{width} elements from element "
+                          f"{int(np.broadcast_to(numeric(flat), space.shape).flat[first])} do not "
+                          f"begin at a multiple of their {size * width} bytes", line=line,
+                          block=first // space.threads, thread=first % space.threads)
+
+
+def checked(space: Space, line: int, array: Global | Shared, i: Any, n: int, axis: int,
+            mask: Mask) -> Whole:
+    """An index of an axis with ``n`` elements."""
+    if isinstance(i, bool | Mask):
+        i = numeric(i)
+    if isinstance(i, np.ndarray) and i.dtype.kind in "iu":
+        i = Sym(space.dynamic(i), 0)
+    elif isinstance(i, np.integer):
+        i = int(i)
+    if isinstance(i, int):
+        inside = 0 <= i < n
+    elif isinstance(i, Sym):
+        inside = (i.vec.lo + i.const >= 0 and i.vec.hi + i.const < n) or _inside(i, n, mask)
+    else:
+        raise KernelError("unsupported", "an index is no integer", line=line)
+    if not inside:
+        raise _outside(space, line, array, i, n, axis, mask)
+    found: Whole = i
+    return found
+
+
+def _step(space: Space, line: int, flat: Whole, i: Whole, stride: int, mask: Mask) -> Whole:
+    if isinstance(flat, int) and isinstance(i, int):
+        return flat + i * stride
+    if _dynamic(flat) or _dynamic(i):
+        return Sym(space.dynamic(np.asarray(numeric(flat) + numeric(i) * stride)), 0)
+    made: Whole = integer(space, line, "Add", flat,
+                          integer(space, line, "Mult", i, stride, mask), mask)
+    return made
+
+
+def view(space: Space, line: int, array: Global | Shared, indices: tuple[Any, ...], mask: Mask
+         ) -> Global | Shared:
+    """The part of an array that an index with slices means."""
+    start, shape, strides = array.start, [], []
+    for axis, (i, n, stride) in enumerate(zip(indices, array.shape, array.strides, strict=True)):
+        if isinstance(i, slice):
+            first, count_, step = slice_axis(i, n, line)
+            start = _step(space, line, start, first, stride, mask)
+            shape.append(count_)
+            strides.append(stride * step)
+        else:
+            start = _step(space, line, start, checked(space, line, array, i, n, axis, mask),
+                          stride, mask)
+    return replace(array, start=start, shape=tuple(shape), strides=tuple(strides))
+
+
+def moved(space: Space, at: Whole, by: int) -> Whole:
+    """A position some elements on."""
+    return at + by if isinstance(at, int) else Sym(at.vec, at.const + by)
+
+
+def granules(space: Space, array: Global | Shared, at: Whole, width: int) -> list[Whole]:
+    """What races and writes of an access are noted by."""
+    parts = array.parts if isinstance(array, Shared) else 1
+    if parts > 1:
+        at = (Sym(space.dynamic(at.array * parts), 0) if _dynamic(at) and isinstance(at, Sym)
+              else integer(space, 0, "Mult", at, parts, space.full))
+    return [moved(space, at, n) for n in range(parts * width)] if parts * width > 1 else [at]
 
 
 def _dynamic(value: Whole) -> bool:
@@ -120,15 +221,15 @@ def scatter(space: Space, flat: Array, where: Array, value: Any, mask: Mask) -> 
     flat[where] = value
 
 
-def in_block(space: Space, array: Shared, at: Whole) -> Whole:
+def in_block(space: Space, base: Vec | None, at: Whole) -> Whole:
     """A position in one block's array as one in the memory of all blocks."""
-    if array.base is None:
+    if base is None:
         return at
     if isinstance(at, int):
-        return Sym(array.base, at)
+        return Sym(base, at)
     if not at.vec.static:
-        return Sym(space.dynamic(at.vec.array + array.base.array), at.const)
-    return sym(at.vec.plus(array.base), at.const)
+        return Sym(space.dynamic(at.vec.array + base.array), at.const)
+    return sym(at.vec.plus(base), at.const)
 
 
 def to_store(line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> Any:
@@ -136,7 +237,7 @@ def to_store(line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> Any:
     if dtype.kind in "iu":
         value = numeric(value)
         if isinstance(value, np.ndarray):
-            value = value.astype(np.int64) if value.dtype.kind == "f" else value
+            value = value.astype(np.int64) if value.dtype.kind in "fV" else value
         else:
             value = int(value)
         fits(line, dtype, value, mask)
@@ -144,16 +245,16 @@ def to_store(line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> Any:
 
 
 def count(space: Space, row: list[int], kind: str, shared: bool, size: int, at: Whole,
-          mask: Mask) -> None:
+          mask: Mask, width: int = 1) -> None:
     """Charge one dynamic instruction of every warp with active threads to a line's row."""
     vec, const = (None, at) if isinstance(at, int) else (at.vec, at.const)
     const %= ITEMS_LCM
     memo: dict[Any, Any] = mask.memo if vec is None else vec.memo
-    key = ("count", shared, size, const, mask)
+    key = ("count", shared, size, const, mask, width)
     costs = memo.get(key)
     if costs is None:
         cost = shared_cost if shared else global_cost
-        costs = cost(space, vec, const, size, mask)
+        costs = cost(space, vec, const, size, mask, width)
         if mask.static and (vec is None or vec.static):
             memo[key] = costs
     first = INDEX[("shared_" if shared else "global_") + kind + "_requests"]
@@ -180,20 +281,23 @@ def distinct(units: Array, active: Array) -> int:
     return new + len(units) - int(np.count_nonzero(~active.all(axis=1)))
 
 
-def global_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask
+def global_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask, width: int
                 ) -> tuple[int, int, int]:
-    """Requests, sectors and lines."""
+    """Requests, sectors and lines; an aligned vector lies in one sector."""
     elements, active, times = warp_rows(space, vec, const, mask)
     requests = int(np.count_nonzero(active.any(axis=1)))
     return (requests * times, distinct(elements * size // SECTOR_BYTES, active) * times,
             distinct(elements * size // LINE_BYTES, active) * times)
 
 
-def shared_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask
+def shared_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask, width: int
                 ) -> tuple[int, int]:
     """Requests and wavefronts."""
     elements, active, times = warp_rows(space, vec, const, mask)
     requests = int(np.count_nonzero(active.any(axis=1)))
+    if width > 1:
+        turns = shared_access(np.where(active, elements, 0) * size, size * width, active)
+        return requests * times, int(turns.wavefronts.sum()) * times
     words = elements * size // BANK_BYTES
     if size > BANK_BYTES:
         words, active = np.hstack((words, words + 1)), np.hstack((active, active))

@@ -13,8 +13,10 @@ from distlearn.kernels import names
 from distlearn.kernels.counters import INDEX, WARP
 from distlearn.kernels.dialect import MATH
 from distlearn.kernels.errors import KernelError
+from distlearn.kernels.intrinsics import VECTORS, WIDTHS, Vector, flattened, vector_of
 from distlearn.kernels.memory import Global, shape_of
-from distlearn.kernels.simt.access import Shared
+from distlearn.kernels.simt import tiles
+from distlearn.kernels.simt.access import Shared, Storage
 from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.numbers import (
     binary,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from distlearn.kernels.simt.frame import Frame
 
 FLOPS = INDEX["flops"]
+PAD = 16  # dynamic shared memory of a block is a multiple of the widest access
 Call = Callable[["Frame", int, tuple[int, int], list[Any], Mask], Any]
 
 
@@ -46,6 +49,19 @@ def find(callee: Any, path: str, node: ast.Call) -> Call:
         return lambda frame, line, site, a, mask: _shuffle(frame, path, a, mask)
     if path in names.VOTES:
         return lambda frame, line, site, a, mask: _vote(frame, path, a, mask)
+    if path.startswith("intrinsics.wmma."):
+        return tiles.find(path.split(".")[-1], node)
+    if path.startswith("intrinsics."):
+        width = WIDTHS[path.split(".")[1]]
+        if "load" in path:
+            return lambda frame, line, site, a, mask: frame.machine.load(
+                line, array(a[0], line), a[1], mask, width)
+        return lambda frame, line, site, a, mask: frame.machine.store(
+            line, array(a[0], line), a[1], vector_of(a[2], width, line), mask, width)
+    if path in VECTORS:
+        of, parts = VECTORS[path]
+        return lambda frame, line, site, a, mask: vector_of(Vector(
+            cast(frame.space, line, of, v, mask) for v in flattened(a)), parts, line)
     name = names.math_name(callee)
     if name:
         return lambda frame, line, site, a, mask: _math(frame, line, name, a, mask)
@@ -74,6 +90,8 @@ def array(value: Any, line: int) -> Global | Shared:
 
 def attribute(value: Any, name: str, line: int) -> Any:
     """``array.shape``, ``.ndim``, ``.size``, ``.dtype``."""
+    if isinstance(value, Vector) and name in "xyzw"[:len(value)]:
+        return value["xyzw".index(name)]
     if isinstance(value, Global | Shared | Local) and name in ("shape", "ndim", "size", "dtype"):
         found = {"shape": value.shape, "ndim": len(value.shape), "dtype": value.dtype.type,
                  "size": math.prod(value.shape)}
@@ -126,11 +144,17 @@ def _selp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
 
 
 def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Shared:
-    arrays, key = frame.machine.shared, (*frame.path, *site)
+    machine, kind = frame.machine, np.dtype(names.CASTS[a[1]])
+    arrays = machine.shared
+    if a[0] == 0:
+        if "dynamic" not in arrays:
+            size = -(-machine.dynamic_bytes // PAD) * PAD // machine.granule
+            arrays["dynamic"] = Storage(frame.space, len(arrays), size, machine.granule)
+        return Shared.over(arrays["dynamic"], kind, (machine.dynamic_bytes // kind.itemsize,))
+    key, shape = (*frame.path, *site), shape_of(a[0], line, "shared.array")
     if key not in arrays:
-        shape = shape_of(a[0], line, "shared.array")
-        arrays[key] = Shared(frame.space, len(arrays), shape, names.CASTS[a[1]])
-    return arrays[key]
+        arrays[key] = Storage(frame.space, len(arrays), math.prod(shape), kind.itemsize)
+    return Shared.over(arrays[key], kind, shape)
 
 
 def _local(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Local:
@@ -184,7 +208,7 @@ def _shuffle(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
     inside = (source >= 0) & (source < WARP)
     source = np.where(inside, source, lane)
     there = np.take_along_axis(mask.rows, source, axis=1)
-    return _threads(space, np.where(there & inside, np.take_along_axis(own, source, axis=1), own))
+    return threads(space, np.where(there & inside, np.take_along_axis(own, source, axis=1), own))
 
 
 def _vote(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
@@ -196,11 +220,11 @@ def _vote(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
         result = (rows == mask.rows).all(axis=1, keepdims=True)
     else:
         result = rows.any(axis=1, keepdims=True)
-    made = _threads(space, np.broadcast_to(result, rows.shape))
+    made = threads(space, np.broadcast_to(result, rows.shape))
     return space.truth(made, False) if made.dtype.kind == "b" else made
 
 
-def _threads(space: Any, rows: Any) -> Any:
+def threads(space: Any, rows: Any) -> Any:
     """Rows of warps back as an array over the axes."""
     lanes = rows.reshape(space.blocks, -1)[:, :space.threads]
     return np.ascontiguousarray(lanes).reshape(space.shape)

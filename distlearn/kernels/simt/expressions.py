@@ -26,6 +26,7 @@ class Expressions:
         self.kernel, self.codes = kernel, codes
         self.local = names.local_names(kernel.tree)
         self.stored: set[str] = set()
+        self.dynamic: set[int] = set()  # item sizes of dynamic shared arrays
         codes[kernel] = self
 
     def stores_to(self, node: ast.expr) -> None:
@@ -69,6 +70,12 @@ class Expressions:
         """Compile ``tuple``."""
         items = [self.value(item) for item in node.elts]
         return lambda frame, mask: tuple(item(frame, mask) for item in items)
+
+    def of_slice(self, node: ast.Slice) -> Expr:
+        """Compile ``slice``."""
+        parts = [self.value(p) if p is not None else None
+                 for p in (node.lower, node.upper, node.step)]
+        return lambda frame, mask: slice(*(p(frame, mask) if p else None for p in parts))
 
     def of_subscript(self, node: ast.Subscript) -> Expr:
         """Compile ``subscript``."""
@@ -156,8 +163,10 @@ class Expressions:
         callee = names.resolve(self.kernel, self.local, node.func)
         arguments = [self.value(a) for a in (*node.args, *(k.value for k in node.keywords))]
         path = names.path_of(callee)
-        if path.startswith("atomic."):
+        if path.startswith("atomic.") or path in names.STORES:
             self.stores_to(node.args[0])
+        if path == "shared.array" and ast.unparse(node.args[0]) == "0":
+            self.dynamic.add(names.item_size(self.kernel, self.local, node))
         if isinstance(callee, Kernel):
             code = self.codes.get(callee) or type(self)(callee, self.codes)
             return self._device_call(code, arguments, node)

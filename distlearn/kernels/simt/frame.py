@@ -8,10 +8,13 @@ import numpy as np
 
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
-from distlearn.kernels.simt import calls
+from distlearn.kernels.memory import indices_of
+from distlearn.kernels.simt import calls, tiles
+from distlearn.kernels.simt.access import view
 from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.numbers import binary, is_real, select, truth
 from distlearn.kernels.simt.space import Mask
+from distlearn.kernels.simt.tiles import Fragment
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.machine import Machine
@@ -59,11 +62,18 @@ def load(frame: Frame, line: int, base: Any, at: Any, mask: Mask) -> Any:
         return base[at]
     if isinstance(base, Local):
         return base.load(line, at, mask)
-    return frame.machine.load(line, calls.array(base, line), at, mask)
+    array = calls.array(base, line)
+    if type(at) is tuple or len(array.shape) > 1 or isinstance(at, slice):
+        indices, part = indices_of(at, len(array.shape), line)
+        if part:
+            return view(frame.space, line, array, indices, mask)
+    return frame.machine.load(line, array, at, mask)
 
 
 def operate(frame: Frame, line: int, kind: str, a: Any, b: Any, mask: Mask) -> Any:
     """A binary operation, and its floating-point operations counted."""
+    if isinstance(a, Fragment) or isinstance(b, Fragment):
+        return tiles.operate(frame, line, kind, a, b, mask)
     result = binary(frame.space, line, kind, a, b, mask)
     if is_real(result):
         frame.machine.tally.row(line)[FLOPS] += mask.count

@@ -9,13 +9,17 @@ import numpy as np
 
 from distlearn.kernels.counters import INDEX, Tally
 from distlearn.kernels.errors import KernelError
+from distlearn.kernels.intrinsics import Vector
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.memory import Global, Memory
 from distlearn.kernels.simt.access import (
     Shared,
+    Storage,
     count,
     gather,
+    granules,
     in_block,
+    moved,
     placed,
     position,
     scatter,
@@ -25,7 +29,7 @@ from distlearn.kernels.simt.compiling import Code, compile_kernel
 from distlearn.kernels.simt.frame import Frame
 from distlearn.kernels.simt.numbers import Whole, numeric
 from distlearn.kernels.simt.races import Access, GlobalRaces, shared_race
-from distlearn.kernels.simt.space import Array, Mask, Space, Sym
+from distlearn.kernels.simt.space import Mask, Space, Sym
 
 CHUNK = 65536  # threads at once: their arrays stay in cache
 Dim3 = tuple[int, int, int]
@@ -35,10 +39,12 @@ class Machine:
     """One chunk of blocks that runs."""
 
     def __init__(self, space: Space, origin: Dim3, grid: Dim3, block: Dim3, tally: Tally,
-                 races: GlobalRaces, clean: set[Any], written: set[Memory]) -> None:
+                 races: GlobalRaces, clean: set[Any], written: set[Memory],
+                 dynamic: tuple[int, int]) -> None:
         self.space, self.tally, self.races, self.clean = space, tally, races, clean
         self.written = written
-        self.shared: dict[Any, Shared] = {}
+        self.dynamic_bytes, self.granule = dynamic
+        self.shared: dict[Any, Storage] = {}
         self.interval: list[Access] = []
         self.globals: list[Access] = []
         self.unwritten: list[tuple[Mask, int]] = []
@@ -56,24 +62,30 @@ class Machine:
                    zip(space.shape[2::-1], origin, strict=True))
         self.numbers = ((z[:, None, None] * grid[1] + y[:, None]) * grid[0] + x).ravel()
 
-    def load(self, line: int, array: Global | Shared, index: Any, mask: Mask) -> Any:
-        """Read an element in every active thread."""
-        at = position(self.space, line, array, index, mask)
-        row = self.tally.row(line)
+    def load(self, line: int, array: Global | Shared, index: Any, mask: Mask, width: int = 1
+             ) -> Any:
+        """Read an element, or a `Vector` of ``width``, in every active thread."""
+        at = position(self.space, line, array, index, mask, width)
+        row, size = self.tally.row(line), array.dtype.itemsize
         if isinstance(array, Global):
             memory = array.memory
-            count(self.space, row, "load", False, memory.itemsize, at, mask)
+            count(self.space, row, "load", False, size, at, mask, width)
             if memory in self.written:
-                self.globals.append(Access("R", memory, at, mask, line, self.epoch))
-            value = gather(memory.flat, at)
+                self.globals += [Access("R", memory, where, mask, line, self.epoch)
+                                 for where in granules(self.space, array, at, width)]
+            flat = memory.flat
         else:
-            count(self.space, row, "load", True, array.dtype.itemsize, at, mask)
-            self.interval.append(Access("R", array, at, mask, line, self.epoch))
-            whole = in_block(self.space, array, at)
-            if not array.complete:
-                self._check_written(array, whole, mask, line)
-            value = gather(array.flat, whole)
-        return self._value(value)
+            storage = array.memory
+            count(self.space, row, "load", True, size, at, mask, width)
+            for where in granules(self.space, array, at, width):
+                self.interval.append(Access("R", storage, where, mask, line, self.epoch))
+                if not storage.complete:
+                    self._check_written(
+                        storage, in_block(self.space, storage.base, where), mask, line)
+            at, flat = in_block(self.space, array.base, at), array.flat
+        if width == 1:
+            return self._value(gather(flat, at))
+        return Vector(self._value(gather(flat, moved(self.space, at, n))) for n in range(width))
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, np.ndarray):
@@ -84,7 +96,7 @@ class Machine:
             return bool(value)
         return int(value) if isinstance(value, np.integer) else value
 
-    def _check_written(self, array: Shared, whole: Whole, mask: Mask, line: int) -> None:
+    def _check_written(self, array: Storage, whole: Whole, mask: Mask, line: int) -> None:
         key = (whole if isinstance(whole, int) else (whole.vec, whole.const), mask)
         if key in array.read_safely:
             return
@@ -96,27 +108,35 @@ class Machine:
         elif mask.static and (isinstance(whole, int) or whole.vec.static):
             array.read_safely.add(key)
 
-    def store(self, line: int, array: Global | Shared, index: Any, value: Any, mask: Mask) -> None:
-        """Write an element in every active thread."""
-        at = position(self.space, line, array, index, mask)
-        value = to_store(line, array.dtype, value, mask)
-        row = self.tally.row(line)
+    def store(self, line: int, array: Global | Shared, index: Any, value: Any, mask: Mask,
+              width: int = 1) -> None:
+        """Write an element, or ``width`` of them, in every active thread."""
+        space = self.space
+        at = position(space, line, array, index, mask, width)
+        values = [to_store(line, array.dtype, v, mask)
+                  for v in (value if width > 1 else (value,))]
+        row, size = self.tally.row(line), array.dtype.itemsize
         self.writes += 1
         if isinstance(array, Global):
-            count(self.space, row, "store", False, array.memory.itemsize, at, mask)
-            self.globals.append(Access("W", array.memory, at, mask, line, self.epoch))
-            scatter(self.space, array.memory.flat, placed(self.space, at, mask), value, mask)
-            return
-        count(self.space, row, "store", True, array.dtype.itemsize, at, mask)
-        self.interval.append(Access("W", array, at, mask, line, self.epoch))
-        where = placed(self.space, in_block(self.space, array, at), mask)
-        scatter(self.space, array.flat, where, value, mask)
-        self._mark_written(array, where)
+            count(space, row, "store", False, size, at, mask, width)
+            self.globals += [Access("W", array.memory, where, mask, line, self.epoch)
+                             for where in granules(space, array, at, width)]
+            flat = array.memory.flat
+        else:
+            storage = array.memory
+            count(space, row, "store", True, size, at, mask, width)
+            for where in granules(space, array, at, width):
+                self.interval.append(Access("W", storage, where, mask, line, self.epoch))
+                self._mark_written(storage, where, mask)
+            at, flat = in_block(space, array.base, at), array.flat
+        for n, item in enumerate(values):
+            scatter(space, flat, placed(space, moved(space, at, n), mask), item, mask)
 
-    def _mark_written(self, array: Shared, where: Array) -> None:
-        if not array.complete:
-            array.written[where] = True
-            array.complete = bool(array.written.all())
+    def _mark_written(self, storage: Storage, where: Whole, mask: Mask) -> None:
+        if not storage.complete:
+            at = in_block(self.space, storage.base, where)
+            storage.written[placed(self.space, at, mask)] = True
+            storage.complete = bool(storage.written.all())
 
     def atomic(self, line: int, kind: str, array: Global | Shared, index: Any,
                values: list[Any], mask: Mask) -> Any:
@@ -130,10 +150,12 @@ class Machine:
             store, where = array.memory.flat, local
             self.globals.append(Access("A", array.memory, at, mask, line, self.epoch))
         else:
-            store, where = array.flat, placed(space, in_block(space, array, at), mask)
-            self.interval.append(Access("A", array, at, mask, line, self.epoch))
-            if not array.complete:
-                self._check_written(array, in_block(space, array, at), mask, line)
+            store, where = array.flat, placed(space, in_block(space, array.base, at), mask)
+            for granule in granules(space, array, at, 1):
+                self.interval.append(Access("A", array.memory, granule, mask, line, self.epoch))
+                if not array.memory.complete:
+                    self._check_written(
+                        array.memory, in_block(space, array.memory.base, granule), mask, line)
         row, lanes = self.tally.row(line), mask.index
         warps = lanes // space.threads * space.warps_per_block + lanes % space.threads // 32
         groups = np.unique(np.stack((warps, local)), axis=1, return_counts=True)
@@ -143,9 +165,7 @@ class Machine:
         row[INDEX["atomic_requests"]] += len(most)
         row[INDEX["atomic_conflicts"]] += sum(most.values()) - len(most)
         arguments = [np.broadcast_to(numeric(v), space.shape).ravel()[lanes] for v in values]
-        old = np.zeros(space.size, np.float64 if array.dtype.kind == "f" and
-                       array.dtype.itemsize == 8 else array.dtype if array.dtype.kind == "f"
-                       else np.int64)
+        old = np.zeros(space.size, np.int64 if array.dtype.kind in "iub" else array.dtype)
         for n, (lane, element) in enumerate(zip(lanes.tolist(), where.tolist(), strict=True)):
             before = plain(store[element])
             new = changed(kind, before, tuple(plain(a[n]) for a in arguments), line)
@@ -155,7 +175,8 @@ class Machine:
             old[lane] = before
             self.writes += bool(store[element] != before)
         if isinstance(array, Shared):
-            self._mark_written(array, where)
+            for granule in granules(space, array, at, 1):
+                self._mark_written(array.memory, granule, mask)
         return old.reshape(space.shape)
 
     def barrier(self, line: int, mask: Mask) -> None:
@@ -230,8 +251,9 @@ def chunks(grid: Dim3, threads: int) -> Iterator[tuple[Dim3, Dim3]]:
                                   min(nz, grid[2] - z))
 
 
-def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any]) -> Tally:
-    """Run a launch, chunk after chunk.
+def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
+        shared_bytes: int = 0) -> Tally:
+    """Run a launch, chunk after chunk; ``shared_bytes`` of dynamic shared memory a block.
 
     Raises
     ------
@@ -245,13 +267,15 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any]) -> Tally:
     names = code.stored if not any(c is not code for c in codes.values()) else None
     written = {a.memory for name, a in zip(kernel.parameters, arguments, strict=True)
                if isinstance(a, Global) and (names is None or name in names)}
+    granule = min((size for c in codes.values() for size in c.dynamic), default=1)
     spaces: dict[Dim3, tuple[Space, set[Any]]] = {}
     with np.errstate(all="ignore"):
         for origin, extent in chunks(grid, threads):
             if extent not in spaces:
                 spaces[extent] = (Space(extent[::-1], block[::-1]), set())
             space, clean = spaces[extent]
-            machine = Machine(space, origin, grid, block, tally, races, clean, written)
+            machine = Machine(space, origin, grid, block, tally, races, clean, written,
+                              (shared_bytes, granule))
             frame = Frame(machine, dict(zip(kernel.parameters, arguments, strict=True)))
             code.body(frame, space.full)
             machine.end_interval(space.full)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.oracle.arithmetic import OPERATIONS, narrow, wrap
@@ -18,8 +20,8 @@ Whole = int | Sym
 
 def is_real(value: Any) -> bool:
     """Whether a value is of a floating type."""
-    return isinstance(value, np.floating) or (
-        isinstance(value, np.ndarray) and value.dtype.kind == "f")
+    return isinstance(value, np.floating | bfloat16) or (
+        isinstance(value, np.ndarray) and value.dtype.kind in "fV")
 
 
 def numeric(value: Any) -> Any:
@@ -143,10 +145,15 @@ def select(space: Space, mask: Mask, new: Any, old: Any, line: int) -> Any:
     """``new`` in the threads of the mask, ``old`` in the others."""
     if new is old or mask is space.full:
         return new
-    if not all(isinstance(v, int | np.floating | np.integer | Sym | Mask | np.ndarray)
+    if not all(isinstance(v, int | np.floating | bfloat16 | np.integer | Sym | Mask | np.ndarray)
                for v in (new, old)):
-        if isinstance(new, tuple) and isinstance(old, tuple) and len(new) == len(old):
-            return tuple(select(space, mask, n, o, line) for n, o in zip(new, old, strict=True))
+        if isinstance(new, tuple) and type(new) is type(old) and len(new) == len(old):
+            return type(new)(select(space, mask, n, o, line)
+                             for n, o in zip(new, old, strict=True))
+        if hasattr(new, "selected") and type(new) is type(old):
+            return new.selected(mask, old)
+        if same_but_start(new, old):
+            return replace(new, start=select(space, mask, new.start, old.start, line))
         raise KernelError("unsupported", "threads give one name different arrays", line=line)
     if isinstance(new, int | Sym) and isinstance(old, int | Sym) and mask.static and not (
             isinstance(new, bool) or isinstance(old, bool)):
@@ -161,18 +168,25 @@ def select(space: Space, mask: Mask, new: Any, old: Any, line: int) -> Any:
     return np.where(mask.array, numeric(new), numeric(old))
 
 
+def same_but_start(a: Any, b: Any) -> bool:
+    """Whether two views of arrays differ only in their first element."""
+    return is_dataclass(a) and type(a) is type(b) and all(
+        getattr(a, f.name) is getattr(b, f.name) or getattr(a, f.name) == getattr(b, f.name)
+        for f in fields(a) if f.name in ("memory", "dtype", "shape", "strides"))
+
+
 def cast(space: Space, line: int, kind: Any, value: Any, mask: Mask) -> Any:
     """``float32(value)`` and its like; an active integer that does not fit is an error."""
     if kind is np.bool_:
         return truth(space, value)
-    if issubclass(kind, np.floating):
+    if issubclass(kind, np.floating | bfloat16):
         value = numeric(value)
         return value.astype(kind) if isinstance(value, np.ndarray) else kind(value)
     if isinstance(value, Mask | bool):
         value = numeric(value)
-    if isinstance(value, int | np.floating | np.integer):
+    if isinstance(value, int | np.floating | bfloat16 | np.integer):
         return narrow(line, np.dtype(kind), int(value))
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fV":
         value = value.astype(np.int64)
     fits(line, np.dtype(kind), value, mask)
     return value

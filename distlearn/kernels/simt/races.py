@@ -14,7 +14,7 @@ import numpy as np
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Memory
 from distlearn.kernels.oracle.races import Interval, Touch
-from distlearn.kernels.simt.access import Shared, placed
+from distlearn.kernels.simt.access import Storage, placed
 from distlearn.kernels.simt.numbers import Whole
 from distlearn.kernels.simt.space import Array, Mask, Space
 
@@ -23,7 +23,7 @@ class Access(NamedTuple):
     """One instruction: op "R", "W" or "A"; ``at`` is the element within the block's array."""
 
     op: str
-    array: Shared | Memory
+    array: Storage | Memory
     at: Whole
     mask: Mask
     line: int
@@ -50,8 +50,8 @@ def shared_race(space: Space, accesses: list[Access], clean: set[Any]) -> Kernel
     known = None not in keys
     if known and keys in clean:
         return None
-    arrays: dict[int, Shared] = {a.array.number: a.array for a in accesses
-                                 if isinstance(a.array, Shared)}
+    arrays: dict[int, Storage] = {a.array.number: a.array for a in accesses
+                                  if isinstance(a.array, Storage)}
     starts, total = {}, 0
     for number, array in arrays.items():
         starts[number] = total
