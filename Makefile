@@ -44,9 +44,10 @@ $(STAMPS)/tools: $(STAMPS)/setup requirements-tools.lock
 book: $(page)  ## build the executed HTML book and print its path
 	@echo "The book: file://$(CURDIR)/$(page)"
 
-# Chapters run again when the library they import has changed: book/_ext/distlearn_book.py.
+# Chapters run again when the library they import has changed: book/_ext/distlearn_book.py. Styles and
+# scripts reach pages that did not change only with --all.
 $(page): $(STAMPS)/setup $(library) $(chapters) $(exercises)
-	@$(BIN)/jupyter-book build book -W -n --keep-going $(BOOKFLAGS)
+	@$(BIN)/jupyter-book build book -W -n --keep-going $(if $(filter book/assets/%,$?),--all) $(BOOKFLAGS)
 	@touch $@
 
 test: $(STAMPS)/test $(STAMPS)/nbval  ## run pytest, and nbval on the solutions
@@ -76,7 +77,7 @@ check: $(STAMPS)/tools  ## ruff, mypy --strict, import layers, exercises in step
 	@$(BIN)/distlearn release --check
 
 browser: $(STAMPS)/tools $(page)  ## drive the built book in headless Chromium
-	@$(BIN)/python -m pytest -m browser tests
+	@$(BIN)/python -m pytest -m browser -p no:nbval --numprocesses 2 tests
 
 bench: $(STAMPS)/setup  ## speed, as ratios against peers and floors
 	@$(BIN)/python -m benchmarks

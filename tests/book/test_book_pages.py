@@ -13,6 +13,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from distlearn.pipeline import NAMES
+
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "book" / "_build" / "html"
 PAGES = sorted(BUILT.glob("*.html"))
@@ -115,6 +117,23 @@ def test_cells_leave_no_stray_output(page: Path) -> None:
     assert "&lt;Figure size" not in text and "&lt;Axes:" not in text
     assert "\x1b[" not in text and "Traceback (most recent" not in text
     assert not re.search(r"\b\w*Warning: ", text)
+
+
+def test_figures_are_svg_and_follow_the_page_to_dark_mode() -> None:
+    figures = [path for path in (BUILT / "_images").iterdir() if path.is_file()]
+    assert figures and {path.suffix for path in figures} == {".svg"}
+    assert all("prefers-color-scheme:dark" in path.read_text("utf-8") for path in figures)
+
+
+def test_the_table_of_all_schedules_is_in_the_page_itself() -> None:
+    text = (BUILT / "pipeline-choose.html").read_text(encoding="utf-8")
+    table = re.search(r'class="[^"]*tag_sortable.*?<tbody>(.*?)</tbody>', text, re.DOTALL)
+    assert table
+    links = re.findall(r'<tr.*?href="(pipeline[\w-]*\.html)[^>]*>(?:<[^>]*>)*(\w+)<', table[1],
+                       re.DOTALL)
+    assert sorted(name for _, name in links) == sorted(NAMES)
+    for page, name in links:  # each leads to the page that explains it
+        assert name in (BUILT / page).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -81,3 +81,27 @@ def test_search_finds_a_schedule(visit: Callable[..., Any]) -> None:
         page.wait_for_selector("#search-results li a")
         found = page.eval_on_selector_all("#search-results li a", "as => as.map(a => a.href)")
         assert any("pipeline" in link for link in found)
+
+
+def test_the_table_of_all_schedules_sorts(visit: Callable[..., Any]) -> None:
+    with visit("pipeline-choose.html", width=390) as page:
+        headings = page.locator(".tag_sortable th")
+        heads = headings.all_inner_texts()
+
+        def column(k: int) -> list[str]:
+            cells = page.locator(f".tag_sortable td:nth-child({k + 1})")
+            return list(cells.all_inner_texts())
+
+        before = column(0)
+        assert len(before) == 31 and page.locator(".tag_sortable th[aria-sort]").count() == 0
+        for k, head in enumerate(heads):
+            for order in ("ascending", "descending"):
+                headings.nth(k).get_by_role("button").press("Enter")
+                sorting = page.locator(".tag_sortable th[aria-sort]")
+                assert sorting.count() == 1 and sorting.get_attribute("aria-sort") == order
+                assert sorting.inner_text() == head
+                cells = column(k)
+                if cells[0][:1].isdigit() and k:
+                    numbers = [float(cell.rstrip("%")) for cell in cells]
+                    assert numbers == sorted(numbers, reverse=order == "descending")
+            assert sorted(column(0)) == sorted(before)
