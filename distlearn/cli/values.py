@@ -83,14 +83,9 @@ def setting(text: str) -> tuple[str, int | float | bool | str | None]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE, such as slices=2")
-    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
-    if value.lower() in words:
-        return name, words[value.lower()]
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", value):
-        return name, int(value)
-    if re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+", value):
-        return name, float(value)
-    return name, value
+    from distlearn.pipeline.option_text import option_value
+
+    return name, option_value(value)
 
 
 def seconds(text: str | float) -> float:

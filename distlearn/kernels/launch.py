@@ -69,7 +69,7 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
     if not isinstance(shared_bytes, int) or isinstance(shared_bytes, bool) or shared_bytes < 0:
         raise KernelError("bad_launch", f"shared_bytes is {shared_bytes!r}; it is an integer >= 0")
     spec = find_device(device) if isinstance(device, str) else device
-    bind(function.parameters, arguments, function.name)
+    bound = bind(function.parameters, arguments, function.name)
     if backend == "cuda":
         if executor != "simt" or spec is not None:
             raise KernelError("bad_launch", "backend='cuda' neither counts nor predicts; leave "
@@ -83,7 +83,6 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
         raise KernelError("bad_launch", f"backend is {backend!r}; it is 'numpy' or 'cuda'")
     run = functools.partial(_execute, grid=blocks, block=threads, shared_bytes=shared_bytes)
     compiled = _as_compiled(function, run, arguments) if spec is not None else None
-    bound = bind(function.parameters, arguments, function.name)
     counters = run(executor, function, bound)
     prediction = None
     if spec is not None:

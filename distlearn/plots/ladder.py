@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from distlearn.hardware import DeviceSpec, device
 from distlearn.kernels.gemm import GEMM
 from distlearn.kernels.timing.predict import L2_BYTES_PER_CLOCK
-from distlearn.plots.palette import PALETTE
+from distlearn.plots.decades import mark_decades
+from distlearn.plots.palette import PALETTE, SERIES
 from distlearn.plots.picture import Picture
 
-_COLOURS = {"#0072B2": "#6cc0f5", "#D55E00": "#ff9d57", "#555555": "#c0c6ce"}
-_BLUE, _ORANGE, _GREY = _COLOURS
+_BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#555555"
+_COLOURS = {light: SERIES[light] for light in (_BLUE, _ORANGE, _GREY)}
 _LIGHT = PALETTE["light"]
 
 
@@ -111,13 +111,7 @@ def ladder(spec: DeviceSpec | str = "RTX-A6000", size: int = 4096,
     axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(lowest, peak * 2),
              xlabel="FLOP per byte that the SMs ask for", ylabel="GFLOP/s")
     _name(axes, steps, right)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(10))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
-        axis.set_minor_formatter(NullFormatter())
-    axes.grid(which="major", color=_LIGHT["grid"], linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    mark_decades(axes)
     axes.legend(loc="upper left", framealpha=0.9, edgecolor="none", fontsize="small")
     axes.set_title(f"The GEMM ladder on {spec.name}, {size} x {size} x {size}, float32", loc="left")
     return figure

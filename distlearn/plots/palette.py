@@ -26,6 +26,13 @@ PALETTE: Mapping[str, Mapping[str, str]] = MappingProxyType({
 })
 """Colours by mode (``light``, ``dark``): one per action kind, and those of the figure around."""
 
+SERIES: Mapping[str, str] = MappingProxyType({
+    "#0072B2": "#6cc0f5", "#D55E00": "#ff9d57", "#007A5A": "#4fd0a5", "#AA4499": "#e79adb",
+    "#555555": "#c0c6ce",
+})
+"""Of series of points or lines: Okabe and Ito's colours that keep 3:1 contrast on white, and what
+each becomes where the page is dark: 4.5:1 there even when the book's theme dims images."""
+
 KIND_NAMES: Mapping[str, str] = MappingProxyType({
     "F": "forward", "B": "backward", "I": "input gradient", "W": "weight gradient",
     "R": "recomputation", "E": "evict to partner", "L": "load from partner",

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from distlearn.hardware import DeviceSpec, Work, device, dtype_name
 from distlearn.hardware import roofline as limits
 from distlearn.hardware.devices import Unit
-from distlearn.plots.palette import PALETTE
+from distlearn.plots.decades import mark_decades
+from distlearn.plots.palette import PALETTE, SERIES
 from distlearn.plots.picture import Picture
 
-# Okabe and Ito's colours that keep 3:1 contrast on white, each with a marker and a dash of its own.
+# The colours of `SERIES`, each with a marker and a dash of its own.
 _Style = tuple[str, str, str | tuple[int, tuple[float, ...]]]
 _STYLES: tuple[_Style, ...] = (
     ("#0072B2", "o", "-"),
@@ -23,9 +23,6 @@ _STYLES: tuple[_Style, ...] = (
     ("#AA4499", "D", (0, (2, 1.5))),
     ("#555555", "v", (0, (8, 2, 1, 2, 1, 2))),
 )
-# What each becomes where the page is dark: 4.5:1 there even when the book's theme dims images.
-_DARK = {"#0072B2": "#6cc0f5", "#D55E00": "#ff9d57", "#007A5A": "#4fd0a5",
-         "#AA4499": "#e79adb", "#555555": "#c0c6ce"}
 _LIGHT = PALETTE["light"]
 
 
@@ -58,7 +55,7 @@ def roofline(devices: DeviceSpec | str | Iterable[DeviceSpec | str],
     """
     specs, works = _read(devices), list(points)
     text = roofline_text(specs, works, dtype=dtype, unit=unit)
-    figure = Picture(8.0, 5.0, dark=_DARK)
+    figure = Picture(8.0, 5.0, dark=SERIES)
     figure.set_label(text)
     axes = figure.add_subplot()
     axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity (FLOP per byte)",
@@ -77,13 +74,7 @@ def roofline(devices: DeviceSpec | str | Iterable[DeviceSpec | str],
                          for roof, peak, style in zip(roofs, peaks, _STYLES, strict=False)])
     for work, row in zip(works, spots, strict=True):
         _draw_work(axes, work.name, [(x, y / 1e12) for x, y in row])
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(10))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
-        axis.set_minor_formatter(NullFormatter())
-    axes.grid(which="major", color=_LIGHT["grid"], linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    mark_decades(axes)
     axes.spines[["bottom", "left"]].set_color(_LIGHT["muted"])
     axes.tick_params(which="both", color=_LIGHT["muted"])
     axes.legend(loc="lower right", framealpha=0.9, edgecolor="none")

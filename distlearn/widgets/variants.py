@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from distlearn.pipeline.option_text import option_value
+
 VARIANTS: Mapping[str, tuple[str, ...]] = {
     "1f1b": ("overlap=true",),
     "dapple": ("policy=B",),
@@ -49,13 +51,7 @@ def options_of(option: str) -> dict[str, Any]:
     if not option:
         return {}
     name, _, text = option.partition("=")
-    words: dict[str, Any] = {"true": True, "false": False}
-    for read in (int, float):
-        try:
-            words.setdefault(text, read(text))
-        except ValueError:
-            continue
-    return {name: words.get(text, text)}
+    return {name: option_value(text)}
 
 
 def mem_limit(name: str, limit: float) -> float | int:

@@ -97,6 +97,7 @@ class Assigning(Expressions):
                 self.stored.add(target.name)
             where: ast.expr = ast.Name(target.name, ast.Store()) if isinstance(
                 target, Scalar) else ast.Subscript(name(target.name), target.index, ast.Store())
+            # `where` is one of the two targets that the stubs name, not any expression
             self.emit(ast.AugAssign(where, operator(), code.right))  # type: ignore[arg-type]
             return None
         return self.put(target, new, node, wanted)
@@ -146,7 +147,7 @@ class Assigning(Expressions):
             for field, value in record.fields.items():
                 self.put(self.field(target, field, node), value, node)
             return record if wanted else None
-        return self.no("an array cannot be assigned as a whole", node)  # type: ignore[no-any-return]
+        return self.no("an array cannot be assigned as a whole", node)
 
     def _put_vector(self, target: Stretch, record: Record, width: int) -> None:
         """Emit the store of ``float4`` and its like by one instruction."""
@@ -206,7 +207,7 @@ class Assigning(Expressions):
         if isinstance(made, Record):
             return RecordVar(made.type, {field: self.keep(value, f"{wanted}_{field}")
                                          for field, value in made.fields.items()})
-        return self.no("a void function gives nothing", None)  # type: ignore[no-any-return]
+        return self.no("a void function gives nothing", None)
 
     def _mover(self, wanted: str, pointer: Address) -> PointerVar:
         base = self.fresh(wanted)
@@ -305,7 +306,7 @@ class Assigning(Expressions):
         if isinstance(kind, Struct):
             return RecordVar(kind, {field: self._blank(f"{wanted}_{field}", inner)
                                     for field, inner in kind.fields})
-        return self.no(f"a field of type {kind} is not modelled in a register", None)  # type: ignore[no-any-return]
+        return self.no(f"a field of type {kind} is not modelled in a register", None)
 
     def new(self, space: str, shape: tuple[int, ...], kind: Number) -> ast.expr:
         """``cuda.shared.array(shape, dtype)``."""
@@ -329,10 +330,11 @@ class Assigning(Expressions):
                 self.no(f"the array {node.name} has no length", node)
             kind = Array(kind.item, len(node.init.exprs))
         element, total = self._elements(kind, node)
-        shape, inner = [], kind
+        shape: list[int] = []
+        inner: CType = kind
         while isinstance(inner, Array):
             shape.append(inner.length or 1)
-            inner = inner.item  # type: ignore[assignment]
+            inner = inner.item
         depths = self.survey.depths.get(node.name, set())
         whole = isinstance(inner, Number) and (len(shape) == 1 or depths <= {len(shape)})
         axes = tuple(shape) if whole else (total,)

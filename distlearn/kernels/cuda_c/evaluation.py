@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from pycparser import c_ast
@@ -88,7 +88,7 @@ class Evaluation:
             raise HostError("calls are nested too deep", self.source.filename,
                             self.line) from None
 
-    def fail(self, reason: str) -> Any:
+    def fail(self, reason: str) -> NoReturn:
         """Raise the error for the line that runs."""
         raise HostError(reason, self.source.filename, self.line)
 
@@ -133,7 +133,7 @@ class Evaluation:
             return Held(kind, None)
         if kind == types.DIM3 and isinstance(held.type, Number):
             return Held(kind, np.array([held.value, 1, 1], "<u4").tobytes())
-        return self.fail(f"a {held.type} is no {kind}")  # type: ignore[no-any-return]
+        return self.fail(f"a {held.type} is no {kind}")
 
     def get(self, spot: Spot) -> Held:
         """What a spot holds."""
@@ -181,7 +181,7 @@ class Evaluation:
                 self.fail(f"{inner.type} has no field {field!r}")
             assert isinstance(inner.type, Struct) and kind is not None
             return Spot(kind, inner.address + inner.type.offsets[field])
-        return self.fail("this cannot be assigned")  # type: ignore[no-any-return]
+        return self.fail("this cannot be assigned")
 
     def _pointee(self, held: Held) -> Spot:
         if not isinstance(held.type, Pointer):
@@ -259,7 +259,7 @@ class Evaluation:
             return Held(types.LONG, (a.value - b.value) // a.type.target.size)
         if op in ("+", "-"):
             return self._moved(a, b, 1 if op == "+" else -1)
-        return self.fail(f"{op} of {a.type} and {b.type}")  # type: ignore[no-any-return]
+        return self.fail(f"{op} of {a.type} and {b.type}")
 
     def of_unaryop(self, node: Any) -> Held:
         """``-a``, ``*p``, ``&a``, ``a++`` and their like."""
@@ -410,7 +410,7 @@ class Evaluation:
         except (IndexError, ValueError) as error:
             if isinstance(error, SourceError):
                 raise
-            return self.fail(f"{word}(): wrong arguments")  # type: ignore[no-any-return]
+            return self.fail(f"{word}(): wrong arguments")
 
     def _text(self, node: Any) -> str:
         if isinstance(node, c_ast.Constant) and node.type == "string":

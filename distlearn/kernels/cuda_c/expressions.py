@@ -73,7 +73,7 @@ class Expressions(Places):
                 rest = self.arithmetic("-", a.at, b.at)
                 return self.arithmetic("/", rest, Value(
                     number(step), types.LONG, (step, step), True))
-        return self.no(f"{node.op} of {a.type} and {b.type}", node)  # type: ignore[no-any-return]
+        return self.no(f"{node.op} of {a.type} and {b.type}", node)
 
     @staticmethod
     def _null(value: Result) -> bool:
@@ -108,6 +108,7 @@ class Expressions(Places):
         if op == "&":
             return self.pointer_to(node.expr)
         if op in ("++", "--", "p++", "p--"):
+            # None only where no value is wanted
             return self.step(node, True)  # type: ignore[return-value]
         if op == "!":
             return Value(ast.UnaryOp(ast.Not(), self.truth(node.expr)), types.INT, (0, 1))
@@ -146,7 +147,7 @@ class Expressions(Places):
             return Address(target.name, target.at, Pointer(target.type))
         if isinstance(target, ArrayVar):
             return Address(target.name, ZERO, Pointer(target.type))
-        return self.no("the address of this is not modelled: a pointer points into memory",  # type: ignore[no-any-return]
+        return self.no("the address of this is not modelled: a pointer points into memory",
                        node)
 
     def of_cast(self, node: Any) -> Result:
@@ -176,7 +177,7 @@ class Expressions(Places):
                     "modelled in kernels", node)
         if isinstance(kind, Struct) and isinstance(made, Record) and made.type == kind:
             return made
-        return self.no(f"a {made.type} is no {kind}", node)  # type: ignore[no-any-return]
+        return self.no(f"a {made.type} is no {kind}", node)
 
     def of_ternaryop(self, node: Any) -> Result:
         """Translate ``a ? b : c``."""
@@ -232,6 +233,7 @@ class Expressions(Places):
 
     def of_assignment(self, node: Any) -> Result:
         """Translate an assignment whose value is used."""
+        # None only where no value is wanted
         return self.store(node, True)  # type: ignore[return-value]
 
     def of_funccall(self, node: Any) -> Result:

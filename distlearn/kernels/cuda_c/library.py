@@ -203,7 +203,7 @@ def _error_text(host: Host, a: list[Held]) -> Held:
 
 def _refused(reason: str) -> Call:
     def call(host: Host, a: list[Held]) -> Held:
-        return host.fail(reason)  # type: ignore[no-any-return]
+        return host.fail(reason)
     return call
 
 

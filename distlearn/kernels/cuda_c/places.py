@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from pycparser import c_ast
 
@@ -108,14 +108,14 @@ class Places(Conversions):
         finally:
             self.out = before
 
-    def no(self, reason: str, node: Any) -> Any:
+    def no(self, reason: str, node: Any) -> NoReturn:
         """Refuse what is not understood."""
         coord = getattr(node, "coord", None)
         if coord is None:
             from distlearn.kernels.cuda_c.errors import SourceError
 
             raise SourceError(reason, self.source.filename, self.line)
-        return refuse(reason, coord, self.source.filename)
+        refuse(reason, coord, self.source.filename)
 
     def find(self, node: Any) -> Named | None:
         """The variable of a name."""
@@ -183,7 +183,7 @@ class Places(Conversions):
         try:
             return of_known(arithmetic.constant(node.type, node.value))
         except UndefinedError as error:
-            return self.no(str(error), node)  # type: ignore[no-any-return]
+            return self.no(str(error), node)
 
     def of_id(self, node: Any) -> Result:
         """Translate a name."""
@@ -284,13 +284,14 @@ class Places(Conversions):
                     node.name, c_ast.ID | c_ast.ArrayRef | c_ast.StructRef | c_ast.UnaryOp)
                 else self._held(node.name))
             return self.field(inner, node.field.name, node)
-        return self.no("this cannot be assigned", node)  # type: ignore[no-any-return]
+        return self.no("this cannot be assigned", node)
 
     def _held(self, node: Any) -> Target:
         """A structure that a call gives, kept in variables."""
         made = self.result(node)
         if not isinstance(made, Record):
             self.no("this has no fields", node)
+        # a Record is kept in a RecordVar, which is a Target
         return self.keep(made, "held")  # type: ignore[return-value]
 
     def _element(self, node: Any) -> Target:
@@ -346,7 +347,7 @@ class Places(Conversions):
         if isinstance(kind, Array | Struct):
             self.units(kind, node)
             return Stretch(base, at, kind)
-        return self.no(f"memory that holds a {kind} is not modelled in kernels",  # type: ignore[no-any-return]
+        return self.no(f"memory that holds a {kind} is not modelled in kernels",
                        node)
 
     def field(self, inner: Target, wanted: str, node: Any) -> Target:

@@ -130,7 +130,6 @@ class Statements(Intrinsics):
 
     def _loop(self, node: Any, cond: Any, after: Any) -> None:
         """A loop with a test before its body and a step after it."""
-        line = node.coord.line
         test: ast.expr = ast.Constant(True)
         before: list[ast.stmt] = []
         if cond is not None:
@@ -143,13 +142,18 @@ class Statements(Intrinsics):
                 self.effect(after)
             self.out += copy.deepcopy(before)
 
+        body = self._body_and_tail(node, tail)
+        self.emit(ast.While(test, body, []))
+
+    def _body_and_tail(self, node: Any, tail: Callable[[], None]) -> list[ast.stmt]:
+        """A loop's body, and what each turn ends with; ``continue`` does that, too."""
         self.tails.append(tail)
         body = self.body(node.stmt)
         with self.collected() as end:
             tail()
         self.tails.pop()
-        self.line = line
-        self.emit(ast.While(test, body + end, []))
+        self.line = node.coord.line
+        return body + end
 
     def do_dowhile(self, node: Any) -> None:
         """Translate ``do``: the body once and then a ``while``, or a loop that ends itself."""
@@ -240,19 +244,13 @@ class Statements(Intrinsics):
         elif start.bounds == (0, 0):
             parts = parts[1:]
         self.scopes[-1][variable] = Scalar(held, kind, bounds)
-        line = node.coord.line
 
         def tail() -> None:
             for part in others:
                 self.effect(part)
 
-        self.tails.append(tail)
-        body = self.body(node.stmt)
-        with self.collected() as end:
-            tail()
-        self.tails.pop()
-        self.line = line
-        self.emit(ast.For(ast.Name(held, ast.Store()), call("range", *parts), body + end, []))
+        body = self._body_and_tail(node, tail)
+        self.emit(ast.For(ast.Name(held, ast.Store()), call("range", *parts), body, []))
         return True
 
     def _variable(self, init: Any) -> tuple[str, Number, Any, Scalar | None] | None:

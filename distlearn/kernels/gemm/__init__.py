@@ -1,4 +1,8 @@
-"""The GEMM ladder: one matrix product, written better and better, a file a rung."""
+"""The GEMM ladder: one matrix product, written better and better, a file a rung.
+
+Rungs repeat each other's lines on purpose: each is read alone, and what a step changes is the
+difference of two files.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.intrinsics import MMA_FLOPS, TILE, Vector, pieces
+from distlearn.kernels.oracle.arithmetic import OPERATIONS
 
 if TYPE_CHECKING:
     from distlearn.kernels.oracle.block import Block
@@ -34,10 +35,8 @@ def operate(line: int, kind: str, a: Any, b: Any) -> Tile:
     if kind not in ("Add", "Sub", "Mult") or (kind != "Mult") != both:
         raise KernelError("unsupported", "fragments can be added, subtracted, and multiplied by a "
                           "number", line=line)
-    if kind == "Add":
-        return Tile(a.array + b.array)
-    if kind == "Sub":
-        return Tile(a.array - b.array)
+    if both:
+        return Tile(OPERATIONS[kind](a.array, b.array))
     tile, number = (a, b) if isinstance(a, Tile) else (b, a)
     return Tile(tile.array * tile.array.dtype.type(number))
 

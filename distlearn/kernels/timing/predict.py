@@ -21,7 +21,7 @@ from distlearn.hardware import DeviceSpec, Occupancy
 from distlearn.hardware import device as find_device
 from distlearn.kernels.counters import WARP
 from distlearn.kernels.timing.resources import Resources
-from distlearn.kernels.timing.work import Work
+from distlearn.kernels.timing.work import Work, sector_bytes
 
 # Of an SM, the same for every device and kernel. Clocks as microbenchmarks find them (Jia et al.,
 # arXiv:1804.06826; Abdelkhalik et al., arXiv:2208.11174): a shared load 20 to 30, device memory
@@ -157,7 +157,7 @@ def predict(work: Work, needs: Resources, device: DeviceSpec | str, dtype: objec
         bound = busiest
     flops = (work.counts["flops"] + work.counts.get("tensor_flops", 0)) * work.blocks
     return Prediction(spec.name, time_s, flops, bound, held, needs, pipes, wait,
-                      work.blocks / slots, memory_s, _sectors(work) * 32 * work.blocks)
+                      work.blocks / slots, memory_s, sector_bytes(work.counts) * work.blocks)
 
 
 def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
@@ -180,12 +180,8 @@ def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
         "shared": counts["shared_load_wavefronts"] + counts["shared_store_wavefronts"]
         + counts["global_load_lines"] + counts["global_store_lines"]
         + counts["atomic_requests"] + counts["atomic_conflicts"],
-        "l2": _sectors(work) * 32 / L2_BYTES_PER_CLOCK,
+        "l2": sector_bytes(counts) / L2_BYTES_PER_CLOCK,
     }
-
-
-def _sectors(work: Work) -> float:
-    return work.counts["global_load_sectors"] + work.counts["global_store_sectors"]
 
 
 def _closed_network(customers: int, service: float, wait: float) -> float:

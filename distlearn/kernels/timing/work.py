@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from distlearn.hardware.memory_system import SECTOR_BYTES
 from distlearn.kernels.counters import NAMES, WARP
 
 LOADS_IN_FLIGHT = 8  # of a warp in a loop without barriers: unrolled by 4, two operands each
@@ -74,8 +75,13 @@ def work(lines: Lines, blocks: int, threads: int, array_bytes: float) -> Work:
     rest = sum(r.get("global_load_requests", 0) for r in interval) / warps
     exposed += rest / LOADS_IN_FLIGHT if rest > LOADS_IN_FLIGHT else math.ceil(rest > 0)
     counts = {name: sum(row.get(name, 0) for row in lines.values()) / blocks for name in NAMES}
-    asked = 32 * blocks * (counts["global_load_sectors"] + counts["global_store_sectors"])
-    return Work(blocks, threads, counts, exposed, hidden, min(array_bytes, asked))
+    return Work(blocks, threads, counts, exposed, hidden,
+                min(array_bytes, blocks * sector_bytes(counts)))
+
+
+def sector_bytes(counts: Mapping[str, float]) -> float:
+    """What the counted accesses ask of caches and memory, in bytes."""
+    return SECTOR_BYTES * (counts["global_load_sectors"] + counts["global_store_sectors"])
 
 
 def _prefetches(interval: list[Mapping[str, float]]) -> bool:
