@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from distlearn.nn import AdamW, ModelConfig, build, train_step
+from distlearn.nn import AdamW, ModelConfig, build, keep_freed_memory, train_step
 
 BATCH = 8
 Step = Callable[[], float]
@@ -34,6 +34,7 @@ def batch(vocab: int) -> tuple[Any, Any]:
 
 def numpy_step(vocab: int) -> Step:
     """Ours: forward, backward, clipping, AdamW, in float32."""
+    keep_freed_memory()
     model, rule = build(config(vocab)), AdamW(lr=1e-3)
     params = model.init(seed=0)
     state = rule.init(params)

@@ -21,6 +21,7 @@ from distlearn.nn.embedding import PositionEmbedding, TokenEmbedding
 from distlearn.nn.linear import Linear
 from distlearn.nn.loss import CrossEntropy, MeanSquaredError
 from distlearn.nn.loss_scale import LossScale, overflowed
+from distlearn.nn.memory import keep_freed_memory
 from distlearn.nn.mlp import mlp
 from distlearn.nn.model import Model, build, cast, shared_parameters
 from distlearn.nn.module import EVALUATION, Context, Module, Saved, held_bytes
@@ -90,6 +91,7 @@ __all__ = [
     "float16",
     "global_norm",
     "held_bytes",
+    "keep_freed_memory",
     "load",
     "mlp",
     "narrow",

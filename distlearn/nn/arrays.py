@@ -22,8 +22,8 @@ float16: np.dtype[Any] = np.dtype(np.float16)
 
 # 65,536 float32 values are 256 KiB: a handful of temporaries of that size stay in a core's cache,
 # and threads are busy in them for long enough not to wait for Python's lock.
-PIECE = 65_536
-ROWS = 256  # of a large matrix product, for one thread at a time
+PIECE = 131_072
+LEAST_ROWS, MOST_ROWS = 128, 512  # of a matrix product, for one thread at a time
 
 
 def wide(x: Array) -> Array:
@@ -51,8 +51,8 @@ def narrow(x: Array, dtype: DTypeLike) -> Array:
         return x.astype(dtype)
 
 
-def matmul(a: Array, b: Array) -> Array:
-    """``a @ b`` with 16-bit operands summed in float32; the result is float32 or wider.
+def matmul(a: Array, b: Array, bias: Array | None = None) -> Array:
+    """``a @ b + bias`` with 16-bit operands summed in float32; the result is float32 or wider.
 
     numpy's own 16-bit matmul rounds at every step and uses no BLAS.
     """
@@ -60,11 +60,24 @@ def matmul(a: Array, b: Array) -> Array:
     if a.ndim != 2 or b.ndim > 2:
         with blas_threads(1):
             product: Array = np.matmul(a, b)
-        return product
+        return product if bias is None else product + wide(bias)
     out = np.empty((len(a), *b.shape[1:]), np.result_type(a, b))
-    # the same cuts for any number of threads: BLAS may sum a smaller product in another order
-    runs = [slice(start, start + ROWS) for start in range(0, len(a), ROWS)]
-    share(lambda run: np.matmul(a[run], b, out=out[run]), runs)
+    # The same cuts for any number of threads: BLAS may sum a smaller product in another order.
+    # Across the longer side of the result: a factor is read once a run, better the smaller one.
+    wide_result = b.ndim == 2 and b.shape[1] > len(a)
+    length = b.shape[1] if wide_result else len(a)
+    added = None if bias is None else wide(bias)
+    step = min(MOST_ROWS, max(LEAST_ROWS, length // 4))
+
+    def multiply(run: slice) -> None:
+        if wide_result:
+            part = np.matmul(a, b[:, run], out=out[:, run])
+        else:
+            part = np.matmul(a[run], b, out=out[run])
+        if added is not None:  # while the product is still in cache
+            part += added[run] if wide_result else added
+
+    share(multiply, [slice(start, start + step) for start in range(0, length, step)])
     return out
 
 

@@ -233,9 +233,7 @@ def _parts(q_: Array, k: Array) -> list[Part]:
     """Samples and heads to compute at once: as many as keep the scores of a block in cache."""
     batch, heads, size = *q_.shape[:2], q_.shape[2] * min(ROWS, q_.shape[3]) * k.shape[2]
     return [
-        (samples, some)
-        for samples in pieces(batch, heads * size)
-        for some in pieces(heads, size)
+        (samples, some) for samples in pieces(batch, heads * size) for some in pieces(heads, size)
     ]
 
 

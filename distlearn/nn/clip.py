@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from distlearn.nn.arrays import Array, Grads, Params, pieces
+from distlearn.nn.arrays import Grads, Params, pieces
 from distlearn.nn.threads import share
 
 
@@ -33,7 +33,17 @@ def global_norm(grads: Params, order: float = 2.0) -> float:
         raise ValueError(f"order must be > 0; got {order}")
     if math.isinf(order):
         return max((float(np.abs(g).max()) for g in grads.values() if g.size), default=0.0)
-    return combine_norms([_norm(g, order) for g in grads.values()], order)
+    flat = {name: g.reshape(-1) for name, g in grads.items()}
+
+    def compute(run: tuple[str, slice]) -> float:
+        piece = flat[run[0]][run[1]].astype(np.float64)
+        return float(np.vdot(piece, piece) if order == 2 else (np.abs(piece) ** order).sum())
+
+    runs = [(name, part) for name, g in flat.items() for part in pieces(g.size, 1)]
+    sums = dict.fromkeys(flat, 0.0)
+    for (name, _), more in zip(runs, share(compute, runs), strict=True):
+        sums[name] += more
+    return combine_norms([total ** (1 / order) for total in sums.values()], order)
 
 
 def combine_norms(norms: list[float], order: float = 2.0) -> float:
@@ -72,16 +82,5 @@ def clip_by_norm(grads: Grads, max_norm: float, order: float = 2.0) -> float:
     norm = global_norm(grads, order)
     factor = max_norm / (norm + 1e-6)
     if factor < 1:
-        for gradient in grads.values():
-            gradient *= factor
+        share(lambda gradient: np.multiply(gradient, factor, out=gradient), list(grads.values()))
     return norm
-
-
-def _norm(g: Array, order: float) -> float:
-    flat = g.reshape(-1)
-
-    def compute(part: slice) -> float:
-        piece = flat[part].astype(np.float64)
-        return float(np.vdot(piece, piece) if order == 2 else (np.abs(piece) ** order).sum())
-
-    return float(sum(share(compute, pieces(flat.size, 1))) ** (1 / order))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
-from distlearn.nn.arrays import Array, Grads, Params, add_gradients, narrow, wide
+from distlearn.nn.arrays import Array, Grads, Params, add_gradients, narrow, pieces, wide
 from distlearn.nn.module import EVALUATION, Context, Module, Saved
+from distlearn.nn.threads import share
 
 
 @dataclass(frozen=True, init=False)
@@ -124,5 +125,9 @@ def _added(own: Array, other: Array) -> Array:
     """``own + other``, in place of ``own``: what a module returns, it does not keep."""
     if own.dtype.itemsize == 2 or own.dtype != other.dtype or np.may_share_memory(own, other):
         return narrow(wide(own) + wide(other), own.dtype)
-    own += other
+
+    def add(part: slice) -> None:
+        own[part] += other[part]
+
+    share(add, pieces(len(own), own.size // max(1, len(own))))
     return own

@@ -68,9 +68,8 @@ class Linear(Module):
     ) -> tuple[Array, Saved]:
         """F: (..., inputs) to (..., outputs)."""
         require_width(f"linear layer {self.name!r}", x, self.inputs)
-        y = matmul(rows_of(x), params[f"{self.name}.weight"].T)
-        if self.bias:
-            y += wide(params[f"{self.name}.bias"])
+        bias = params[f"{self.name}.bias"] if self.bias else None
+        y = matmul(rows_of(x), params[f"{self.name}.weight"].T, bias)
         y = narrow(y, x.dtype).reshape(*x.shape[:-1], self.outputs)
         return y, Saved(for_weight={"x": x})
 

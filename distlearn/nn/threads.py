@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def share(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``[work(item) for item in items]``, each thread taking a run of the items.
+    """``[work(item) for item in items]``, each thread taking the next item when it is free.
 
     The results are the same bits for any number of threads, if ``work`` writes to places of its
     own only: what an item is does not depend on who does it. One item is done at once, here.
@@ -37,22 +36,28 @@ def share(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]
     """
     threads = thread_count()
     if threads == 1:
-        return _each(work, items)
-    count = min(threads, len(items))
-    cuts = [len(items) * k // max(1, count) for k in range(count + 1)]
-    runs = [items[start:stop] for start, stop in pairwise(cuts)]
+        return [work(item) for item in items]
     with blas_threads(1):  # its own threads would fight with these for the cores, even when idle
-        if count < 2:
-            return _each(work, items)
+        if len(items) < 2:
+            return [work(item) for item in items]
+        results: dict[int, Result] = {}
+        left = iter(range(len(items)))  # its next() is one step under Python's lock: nobody is
+        # given the same number twice
+
+        def take() -> None:
+            for number in left:
+                results[number] = work(items[number])
+
+        helpers = min(threads, len(items)) - 1
         # a context of its own: np.errstate holds in it as it does here
-        others = [_pool(count - 1).submit(copy_context().run, _each, work, run) for run in runs[1:]]
+        others = [_pool(threads - 1).submit(copy_context().run, take) for _ in range(helpers)]
         try:
-            results = _each(work, runs[0])
+            take()
         finally:
             found = [other.exception() for other in others]  # waits: they write to shared arrays
         for error in filter(None, found):
             raise error
-        return results + [result for other in others for result in other.result()]
+        return [results[number] for number in range(len(items))]
 
 
 def thread_count() -> int:
@@ -83,10 +88,6 @@ def blas_threads(count: int) -> Iterator[None]:
         yield
     finally:
         put(before)
-
-
-def _each(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    return [work(item) for item in items]
 
 
 @cache
