@@ -20,9 +20,9 @@ Grads = dict[str, Array]
 bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 float16: np.dtype[Any] = np.dtype(np.float16)
 
-# 65,536 float32 values are 256 KiB: a handful of temporaries of that size stay in a core's cache,
-# and threads are busy in them for long enough not to wait for Python's lock.
-PIECE = 131_072
+# 262,144 float32 values are 1 MiB: a few temporaries of that size stay in a core's cache, and
+# threads are busy in them for long enough not to wait for Python's lock.
+PIECE = 262_144
 LEAST_ROWS, MOST_ROWS = 128, 512  # of a matrix product, for one thread at a time
 
 
