@@ -1,12 +1,20 @@
-"""Interactive views with two faces: ipywidgets in JupyterLab, HTML with its own script in the book.
+"""Interactive views with two faces: in JupyterLab, and HTML with its own script in the book.
 
-`PipelineExplorer` and `CollectiveStepper` are two of them; `Face` is what they share.
+`Face` is what views share that Python computes while a kernel runs; `StaticFace` what those share
+that are the same everywhere, each an explorer of one rule of the hardware.
 """
 
 from __future__ import annotations
 
+from distlearn.widgets.coalescing_explorer import CoalescingExplorer
 from distlearn.widgets.collective_stepper import CollectiveStepper
-from distlearn.widgets.face import Face
+from distlearn.widgets.face import Face, StaticFace
 from distlearn.widgets.pipeline_explorer import PipelineExplorer
 
-__all__ = ["CollectiveStepper", "Face", "PipelineExplorer"]
+__all__ = [
+    "CoalescingExplorer",
+    "CollectiveStepper",
+    "Face",
+    "PipelineExplorer",
+    "StaticFace",
+]

@@ -1,9 +1,10 @@
 """The two faces of an interactive view: live in JupyterLab, and alone on a page of the book.
 
-A view derives from `Face`: its children are the live face (ipywidgets, Python computes), and
-`Face.static_html` is the other one (HTML with its own script, which needs no kernel, no request
-and no other script on the page). A notebook stores both and each reader shows the one it can. While
-it is being worked in, the second one may be less (`Face.saved_html`), so that the cell is quick.
+`StaticFace.static_html` is HTML with its own script, which needs no kernel, no request and no other
+script on the page; it works in JupyterLab just as well. A view that needs Python for what it shows
+derives from `Face`: its children are a live face (ipywidgets, Python computes). A notebook then
+stores both and each reader shows the one it can. While it is being worked in, the second one may be
+less (`Face.saved_html`), so that the cell is quick.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from IPython import get_ipython
 from distlearn.plots.look import STYLE, variables
 
 
-class Face(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Base of the views: shows the live face where there is a kernel, `static_html` elsewhere.
+class StaticFace:
+    """Base of the views: one HTML element with its own script, the same on every page.
 
     Subclasses set `label`, `scripts` and `mount`, and write `static_body` and `static_data`.
     """
@@ -73,6 +74,17 @@ class Face(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             f"{self.mount}(root, JSON.parse(data));\n}})();</script>\n</div>"
         )
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        return {"text/plain": f"<{type(self).__name__}: {self.label}>",
+                "text/html": self.static_html()}
+
+
+class Face(StaticFace, ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """Base of the views with a live face, shown where there is a kernel; `static_html` elsewhere.
+
+    Subclasses set and write what `StaticFace` says.
+    """
+
     def saved_html(self) -> str:
         """What a notebook that is being worked in keeps for readers without a kernel.
 
@@ -81,7 +93,7 @@ class Face(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return self.static_html()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs) or {}
+        bundle: dict[str, Any] = ipywidgets.VBox._repr_mimebundle_(self, **kwargs) or {}
         bundle["text/html"] = self.saved_html() if _worked_in() else self.static_html()
         return bundle
 
