@@ -10,6 +10,7 @@ from distlearn.plots.difference import difference_svg
 from distlearn.plots.ladder import ladder, ladder_text
 from distlearn.plots.palette import KIND_NAMES, PALETTE
 from distlearn.plots.roofline import roofline, roofline_text
+from distlearn.plots.table import table
 from distlearn.plots.timeline import timeline
 from distlearn.plots.timeline_parts import describe
 from distlearn.plots.timeline_svg import timeline_svg
@@ -31,6 +32,7 @@ __all__ = [
     "memory",
     "roofline",
     "roofline_text",
+    "table",
     "timeline",
     "timeline_svg",
     "trace",
