@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from distlearn.pipeline import Action, Pair, Schedule, Slice, build
@@ -136,11 +137,12 @@ def _encode_rank(actions: Sequence[Action], stages: Sequence[int], slices: int) 
         following[text] = i + 1
         return text if i == expected else f"{text}.{i}"
 
-    return _fold(["&".join(map(word, action.parts)) if len(action.parts) > 1 else word(action)
-                  for action in actions])
+    return _fold(tuple("&".join(map(word, action.parts)) if len(action.parts) > 1 else word(action)
+                       for action in actions))
 
 
-def _fold(tokens: Sequence[str]) -> str:
+@lru_cache(8192)  # ranks and sizes have much of their orders in common
+def _fold(tokens: tuple[str, ...]) -> str:
     """Write repeated blocks once, with a count: at each place the block that saves most."""
     text, start = "", 0
     while start < len(tokens):
@@ -151,7 +153,7 @@ def _fold(tokens: Sequence[str]) -> str:
             count = _repeats(tokens, start, size)
             if count > 1 and size * (count - 1) > block * (times - 1):
                 block, times = size, count
-        inside = list(tokens[start : start + block])
+        inside = tokens[start : start + block]
         if times == 1:
             text += inside[0]
         elif block == 1:
@@ -162,7 +164,7 @@ def _fold(tokens: Sequence[str]) -> str:
     return text
 
 
-def _repeats(tokens: Sequence[str], start: int, size: int) -> int:
+def _repeats(tokens: tuple[str, ...], start: int, size: int) -> int:
     block, count = tokens[start : start + size], 1
     if "." in "".join(block):  # a written-out microbatch comes once
         return 1

@@ -10,8 +10,9 @@ import contextlib
 import gc
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -187,7 +188,7 @@ def definition(name: str) -> Callable[..., Schedule]:
 
 def _call(name: str, function: str, p: int, m: int, v: int | None, options: dict[str, Any]
           ) -> Any:
-    parameters = inspect.signature(definition(name)).parameters
+    parameters = _parameters(definition(name))
     for key, size in (("p", p), ("m", m), ("v", 1 if v is None else v)):
         if isinstance(size, bool) or not hasattr(size, "__index__") or size < 1:
             raise ValueError(f"{name} needs {key} to be an integer >= 1; got {key}={size!r}")
@@ -203,13 +204,18 @@ def _call(name: str, function: str, p: int, m: int, v: int | None, options: dict
     if called is None:
         raise ValueError(f"{name} has no closed formula for its {function.replace('_', ' ')}; "
                          "simulate it")
-    given = check_options(name, options, parameters, inspect.signature(called).parameters)
+    given = check_options(name, options, parameters, _parameters(called))
     counts = sizes | {key: given[key] for key in ("slices", "batches", "waves") if given.get(key)}
     if math.prod(counts.values()) > LARGEST:
         raise ValueError(f"{name} with {', '.join(f'{k}={x}' for k, x in counts.items())} has more "
                          f"than {LARGEST:,} forward passes, too many to list")
     if function == "peak_activations" and not 0 <= given["r"] < sizes["p"]:
         raise ValueError(f"r must be a rank, 0 <= r < p={sizes['p']}; got {given['r']!r}")
-    if "costs" not in inspect.signature(called).parameters:
+    if "costs" not in _parameters(called):
         given.pop("costs", None)
     return called(**sizes, **given)
+
+
+@cache  # a catalogue of small schedules would read them thousands of times
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
