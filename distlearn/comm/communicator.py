@@ -12,6 +12,7 @@ from distlearn.comm.algorithms import ALGORITHMS, NATIVE
 from distlearn.comm.call import Call
 from distlearn.comm.layout import Array
 from distlearn.comm.ledger import Group, Ledger
+from distlearn.comm.numbers import is_whole
 from distlearn.comm.operation import Collective, Home, Request, caller
 from distlearn.comm.plans import even_split
 from distlearn.comm.reductions import check_reduction
@@ -110,8 +111,8 @@ class Communicator:
     def _message(self, sends: bool, peer: int, tag: int, array: ArrayLike | None = None,
                  owned: bool = False) -> Request:
         _check_rank("dest" if sends else "source", peer, self.size)
-        if not 0 <= tag <= MAX_TAG:
-            raise ValueError(f"tag = {tag} is not in 0 .. {MAX_TAG}")
+        if not is_whole(tag) or not 0 <= tag <= MAX_TAG:
+            raise ValueError(f"tag = {tag!r} is not a whole number in 0 .. {MAX_TAG}")
         data = None
         if sends:
             data = _array(array)
@@ -278,6 +279,9 @@ class Communicator:
         -------
         Communicator or None
         """
+        for name, value in (("color", color), ("key", key)):
+            if not is_whole(value) and (value is not None or name == "key"):
+                raise ValueError(f"{name} = {value!r} of a split is not a whole number")
         return self._collective(Call("split", color=color, key=key), _EMPTY)
 
     # -- shared ----------------------------------------------------------------------------------
@@ -293,9 +297,10 @@ class Communicator:
     def _counts(self, counts: Sequence[int] | None, length: int) -> tuple[int, ...]:
         if counts is None:
             return even_split(length, self.size)
-        parts = tuple(int(count) for count in counts)
-        if len(parts) != self.size or sum(parts) != length or min(parts) < 0:
-            raise ValueError(f"counts = {list(counts)} must be {self.size} lengths, one per rank, "
+        parts = tuple(counts)
+        if (len(parts) != self.size or not all(map(is_whole, parts)) or sum(parts) != length
+                or min(parts) < 0):
+            raise ValueError(f"counts = {list(parts)} must be {self.size} lengths, one per rank, "
                              f"not negative, that add up to {length}, the length of the axis")
         return parts
 
@@ -333,14 +338,14 @@ def _array(array: ArrayLike | None) -> Array:
 
 
 def _check_rank(name: str, rank: int, size: int) -> None:
-    if not 0 <= rank < size:
-        raise ValueError(f"{name} = {rank} is not a rank of a group of {size} (0 .. {size - 1})")
+    if not is_whole(rank) or not 0 <= rank < size:
+        raise ValueError(f"{name} = {rank!r} is not a rank of a group of {size} (0 .. {size - 1})")
 
 
 def _axis_first(data: Array, axis: int) -> tuple[Array, int]:
     """Move the axis to the front; the axis counted from the start."""
-    if not -data.ndim <= axis < data.ndim:
-        raise ValueError(f"axis = {axis} is not an axis of an array of shape {data.shape}")
+    if not is_whole(axis) or not -data.ndim <= axis < data.ndim:
+        raise ValueError(f"axis = {axis!r} is not an axis of an array of shape {data.shape}")
     axis %= data.ndim
     return (np.moveaxis(data, axis, 0), axis) if axis else (data, 0)
 

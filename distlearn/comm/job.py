@@ -131,12 +131,13 @@ def write_result(folder: Path, rank: int, value: Any) -> None:
 def write_error(folder: Path, rank: int | None, error: BaseException) -> None:
     """Keep the error of a rank: the first one is the one to report."""
     text = "".join(traceback.format_exception(error))
+    says = f"{type(error).__name__}: {error}"
     try:
         data = pickle.dumps(error)
         pickle.loads(data)
     except Exception:  # an exception class of its own kind: the text has to do
         data = None
-    _write(folder / f"error-{os.getpid()}", pickle.dumps((time.time(), rank, data, text)))
+    _write(folder / f"error-{os.getpid()}", pickle.dumps((time.time(), rank, data, says, text)))
 
 
 def collect(folder: Path, ranks: int) -> list[Any]:
@@ -164,11 +165,11 @@ def first_error(folder: Path) -> BaseException | None:
             found.append(pickle.loads(path.read_bytes()))
     if not found:
         return None
-    _, rank, data, text = min(found, key=lambda entry: entry[0])
+    _, rank, data, says, text = min(found, key=lambda entry: entry[0])
     who = "a rank that was not up yet" if rank is None else f"rank {rank}"
     note = f"Traceback in {who}:\n{text}"
     if data is None:
-        return RankError(f"{who} failed: {text.strip().splitlines()[-1]}\n{note}", rank)
+        return RankError(f"{who} failed: {says}\n{note}", rank)
     error: BaseException = pickle.loads(data)
     error.add_note(note)
     return error
@@ -205,16 +206,18 @@ def killed(statuses: Sequence[int | None], output: Sequence[str]) -> CommError:
     ----------
     statuses : sequence of int
         Of each rank, or of mpiexec alone. Negative: the signal. Open MPI adds 128 to a rank's
-        signal, MPICH and Intel MPI return it as it is.
+        signal; MPICH and Intel MPI return it as it is, and write "signal 9".
     output : sequence of str
         What was written to stderr.
     """
     alone = len(statuses) == 1
-    ended = sorted(((s, r) for r, s in enumerate(statuses) if s), key=lambda end: end[0] > 0)
+    ended = sorted(((s, r) for r, s in enumerate(statuses) if s), key=lambda end: end[0] == 1)
     status, rank = ended[0]
-    number = -status if status < 0 else status - 128 if status > 128 else status if alone else 0
+    number = abs(status) % 128 if status < 0 or status > 128 else 0
+    if alone and re.search(rf"signal:? {status}\b", "".join(output), re.IGNORECASE):
+        number = status
     how = f"ended with exit status {status}"
-    if number > 1:  # 1 is the status of an ordinary failure
+    if number:
         with suppress(ValueError):
             how = f"was killed by {signal.Signals(number).name} (exit status {status})"
     tail = "".join(output[-30:]).strip()

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from distlearn.comm.errors import EngineError, TimeLimitError
+from distlearn.comm.numbers import check_count
 from distlearn.comm.supervise import Supervisor, swept_shared_memory
 from distlearn.extras import install_command
 
@@ -50,8 +51,7 @@ def flavour(mpiexec: str) -> str:
 
 def thread_environment(threads: int) -> dict[str, str]:
     """Variables that give every rank so many BLAS threads: ranks must not fight for the cores."""
-    if threads < 1:
-        raise ValueError(f"threads = {threads} must be at least 1")
+    check_count("threads", threads)
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))
 
 
@@ -65,8 +65,7 @@ def mpiexec_command(ranks: int, command: Sequence[str]) -> tuple[list[str], dict
     ValueError
         If ``ranks`` is below 1.
     """
-    if ranks < 1:
-        raise ValueError(f"ranks = {ranks} must be at least 1")
+    check_count("ranks", ranks)
     mpiexec = find_mpiexec()
     kind = flavour(mpiexec)
     line, variables = [mpiexec, "-n", str(ranks)], {}

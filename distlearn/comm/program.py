@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 
 from distlearn.comm.call import Call
 from distlearn.comm.communicator import Communicator
 from distlearn.comm.errors import RankError
+from distlearn.comm.numbers import check_count
 
 Program = Callable[..., Coroutine[Any, Any, Any]]
 
@@ -64,30 +66,35 @@ def blame(error: BaseException, rank: int, size: int, engine: str) -> BaseExcept
 
 
 def foreign(coroutine: Coroutine[Any, Any, Any], awaited: object) -> BaseException:
-    """The error for a program that awaits something of another library, raised at its await."""
+    """The error for a program that awaits something of another library, raised at its await.
+
+    A program that catches it is told all the same: what it awaited never happened.
+    """
     error = TypeError("a rank program can only await the operations of its communicator, "
                       f"not {awaited!r:.80}")
     try:
         coroutine.throw(error)
+    except StopIteration:
+        return error
     except BaseException as raised:
         return raised
     return error
 
 
 def close(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """End a rank that will not go on; its ``finally`` blocks run, but may not communicate."""
-    try:
+    """End a rank that will not go on; its ``finally`` blocks run, but may not communicate.
+
+    What they raise (RuntimeError if they await) is dropped: the error to report is the one that
+    ended the run.
+    """
+    with suppress(Exception):
         coroutine.close()
-    except RuntimeError as error:  # "coroutine ignored GeneratorExit": it awaits in a finally
-        if "GeneratorExit" not in str(error):
-            raise
 
 
 def node_numbers(ranks: int, ranks_per_node: int | None) -> tuple[int, ...]:
     """Node of each rank: ``ranks_per_node`` after each other, the last node may hold fewer."""
     if ranks_per_node is None:
         return (0,) * ranks
-    if ranks_per_node < 1:
-        raise ValueError(f"ranks_per_node = {ranks_per_node} must be at least 1")
+    check_count("ranks_per_node", ranks_per_node)
     return tuple(rank // ranks_per_node for rank in range(ranks))
 

@@ -26,7 +26,7 @@ def check_reduction(name: str, dtype: np.dtype[Any]) -> None:
     ValueError
         If the reduction is unknown.
     TypeError
-        If the dtype has no such operation, or mean would leave it (integers, bool).
+        If the dtype has no such operation, or mean would leave it (integers, bool, timedelta).
     """
     if name not in REDUCTIONS:
         raise ValueError(f"op = {name!r} is not one of {', '.join(REDUCTIONS)}")
@@ -36,6 +36,6 @@ def check_reduction(name: str, dtype: np.dtype[Any]) -> None:
         result = None
     if result != dtype.newbyteorder("="):
         raise TypeError(f"op = {name!r} is not defined for arrays of dtype {dtype}")
-    if name == "mean" and dtype.kind in "iub":
+    if name == "mean" and dtype.kind in "iubm":
         raise TypeError(f"op = 'mean' of dtype {dtype} would not stay in that dtype: "
                         "convert to a float dtype first, or use op='sum' and divide")

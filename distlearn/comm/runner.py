@@ -12,6 +12,7 @@ from typing import Any
 from distlearn.comm import job as jobs
 from distlearn.comm import mpi, torch_engine
 from distlearn.comm.launch import mpiexec_command, thread_environment
+from distlearn.comm.numbers import check_count
 from distlearn.comm.program import Program, node_numbers
 from distlearn.comm.recording import Recording
 from distlearn.comm.stepwise import ProcessWorld
@@ -78,8 +79,11 @@ def run(program: Program, ranks: int | None = None, engine: str = "virtual",
     """
     if engine not in ENGINES:
         raise ValueError(f"engine = {engine!r} is not one of {', '.join(ENGINES)}")
-    if ranks is not None and ranks < 1:
-        raise ValueError(f"ranks = {ranks} must be at least 1")
+    check_count("threads", threads)
+    if ranks is not None:
+        check_count("ranks", ranks)
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"timeout = {timeout} must be above 0 seconds, or None")
     if engine == "virtual":
         if ranks is None:
             raise ValueError("the virtual engine needs to know how many: ranks=8, say")
@@ -154,8 +158,9 @@ def _start(job: jobs.Job, threads: int) -> list[Any]:
         if not any(status != 0 for status in statuses):
             sys.stderr.write("".join(supervisor.errors))
             return jobs.collect(folder, job.ranks)
-        signalled = job.engine == "torch" and any(s is not None and s < 0 for s in statuses)
-        error = None if signalled else jobs.first_error(folder)
+        # torch ranks that lose a peer fail too, with status 1: not theirs is the error to report
+        gone = job.engine == "torch" and any(s not in (None, 0, 1) for s in statuses)
+        error = None if gone else jobs.first_error(folder)
         raise error or jobs.killed(statuses, supervisor.errors)
 
 

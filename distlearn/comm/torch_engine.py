@@ -25,6 +25,7 @@ from distlearn.extras import install_command
 
 BACKENDS = ("gloo", "nccl")
 _NOTHING = np.empty(0, np.uint8)
+_RECEIVES = 10_000  # under way at once; a thread starts only when all others are busy
 
 
 def launched() -> bool:
@@ -84,8 +85,9 @@ class TorchTransport:
         self.hosts: Sequence[str] = self.share(socket.gethostname())
         self._groups: dict[tuple[int, ...], Any] = {tuple(range(self.size)): None}
         self._outgoing: deque[list[Any]] = deque()
-        # torch cannot tell whether an envelope has come without waiting for it, so a thread waits
-        self._threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="receive")
+        # torch cannot tell whether an envelope has come without waiting for it, so a thread waits;
+        # one for each receive under way, for messages may come in another order than asked for
+        self._threads = ThreadPoolExecutor(max_workers=_RECEIVES, thread_name_prefix="receive")
         self._last: dict[tuple[int, int, int], Future[Array]] = {}
 
     # -- bytes -----------------------------------------------------------------------------------

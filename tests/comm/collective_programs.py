@@ -256,6 +256,12 @@ async def messages_match_by_source_and_tag_in_order(comm: Communicator) -> None:
     check(await early, 0)
     for request in own:
         await request
+    if comm.rank == 0 and comm.size > 1:  # many under way, the last one comes first
+        for tag, receive in enumerate([comm.irecv(1, tag) for tag in range(80)]):
+            check(await receive, tag)
+    elif comm.rank == 1:
+        for tag in reversed(range(80)):
+            await comm.send(np.array(tag), 0, tag)
 
 
 @program

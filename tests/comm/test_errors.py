@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from inspect import currentframe
 from typing import Any
 
@@ -246,6 +247,33 @@ def test_communicating_in_finally_after_a_failure_does_not_hide_it() -> None:
     assert isinstance(caught.value, KeyError) or "barrier" in str(caught.value)
 
 
+def test_what_fails_while_ranks_are_ended_does_not_hide_the_first_error() -> None:
+    async def program(comm: Communicator) -> None:
+        try:
+            if comm.rank == 2:
+                raise ZeroDivisionError("first")
+            await comm.barrier()
+        except ZeroDivisionError:
+            raise
+        except BaseException:
+            raise KeyError("while it is closed") from None
+
+    with pytest.raises(ZeroDivisionError, match="first"):
+        run(program, 4)
+
+
+def test_a_caught_foreign_awaitable_is_reported_all_the_same() -> None:
+    import asyncio
+
+    async def program(comm: Communicator) -> int:
+        with suppress(TypeError):
+            await asyncio.sleep(0)
+        return 5
+
+    with pytest.raises(TypeError, match="can only await the operations of its communicator"):
+        run(program, 2)
+
+
 def test_foreign_awaitables_are_refused_at_their_line() -> None:
     import asyncio
 
@@ -264,7 +292,15 @@ def test_programs_must_be_coroutines() -> None:
 @pytest.mark.parametrize(("call", "kind", "says"), [
     (lambda c: c.send(X, 2), ValueError, "dest = 2 is not a rank of a group of 2"),
     (lambda c: c.recv(-1), ValueError, "source = -1"),
-    (lambda c: c.recv(1, tag=40_000), ValueError, "tag = 40000 is not in 0 .. 32767"),
+    (lambda c: c.recv(1, tag=40_000), ValueError, "tag = 40000 is not a whole number in 0 .. 327"),
+    (lambda c: c.recv(1, tag=1.5), ValueError, "tag = 1.5 is not a whole number"),
+    (lambda c: c.send(X, 1.0), ValueError, "dest = 1.0 is not a rank"),
+    (lambda c: c.broadcast(X, root="0"), ValueError, "root = '0' is not a rank"),
+    (lambda c: c.reduce_scatter(X, counts=[1.5, 2.5]), ValueError, "counts = [1.5, 2.5]"),
+    (lambda c: c.reduce_scatter(X, axis=0.0), ValueError, "axis = 0.0 is not an axis"),
+    (lambda c: c.split("a"), ValueError, "color = 'a' of a split is not a whole number"),
+    (lambda c: c.split(0, key=None), ValueError, "key = None of a split"),
+    (lambda c: c.all_reduce(np.ones(2, "m8[s]"), "mean"), TypeError, "would not stay"),
     (lambda c: c.all_reduce(X, "avg"), ValueError, "op = 'avg' is not one of sum, mean"),
     (lambda c: c.all_reduce(X, algorithm="star"), ValueError, "'star' is not one of those of"),
     (lambda c: c.all_reduce(np.arange(3), "mean"), TypeError, "dtype int64 would not stay"),
@@ -298,7 +334,8 @@ def test_hierarchical_needs_even_nodes() -> None:
 
 
 @pytest.mark.parametrize(("options", "says"), [
-    ({"ranks": 0}, "ranks = 0"), ({"ranks": None}, "ranks=8"),
+    ({"ranks": 0}, "ranks = 0"), ({"ranks": 2.0}, "ranks = 2.0"), ({"ranks": None}, "ranks=8"),
+    ({"ranks_per_node": 1.5}, "ranks_per_node = 1.5 must be a whole number"),
     ({"engine": "mpj"}, "engine = 'mpj'"), ({"ranks_per_node": 0}, "ranks_per_node = 0"),
 ])
 def test_run_arguments(options: dict[str, Any], says: str) -> None:

@@ -242,17 +242,21 @@ def test_flavours(answer: str, kind: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert ("I_MPI_THREAD_YIELD" in variables) == (kind == "intel")
 
 
-@pytest.mark.parametrize(("statuses", "says", "rank"), [
-    ([137], "a rank was killed by SIGKILL (exit status 137)", None),  # Open MPI
-    ([9], "a rank was killed by SIGKILL (exit status 9)", None),  # MPICH
-    ([1], "a rank ended with exit status 1", None),
-    ([1, -11, 1], "rank 1 was killed by SIGSEGV (exit status -11)", 1),
-    ([0, 0, 7], "rank 2 ended with exit status 7", 2),
+@pytest.mark.parametrize(("statuses", "output", "says", "rank"), [
+    ([137], "prterun noticed", "a rank was killed by SIGKILL (exit status 137)", None),
+    ([9], "EXIT STRING: Killed (signal 9)", "a rank was killed by SIGKILL (exit status 9)", None),
+    ([9], "KILLED BY SIGNAL: 9 (Killed)", "a rank was killed by SIGKILL (exit status 9)", None),
+    ([3], "prterun has exited", "a rank ended with exit status 3", None),
+    ([1], "noise", "a rank ended with exit status 1", None),
+    ([1, -11, 1], "noise", "rank 1 was killed by SIGSEGV (exit status -11)", 1),
+    ([1, 3, None], "noise", "rank 1 ended with exit status 3", 1),
+    ([0, 0, 7], "noise", "rank 2 ended with exit status 7", 2),
 ])
-def test_ends_without_a_python_error(statuses: list[int], says: str, rank: int | None) -> None:
-    error = jobs.killed(statuses, ["noise\n"])
+def test_ends_without_a_python_error(statuses: list[int | None], output: str, says: str,
+                                     rank: int | None) -> None:
+    error = jobs.killed(statuses, [f"{output}\n"])
     assert isinstance(error, RankError) and str(error).startswith(says)
-    assert error.rank == rank and "noise" in str(error)
+    assert error.rank == rank and output in str(error)
 
 
 def test_arguments() -> None:
@@ -262,6 +266,12 @@ def test_arguments() -> None:
         run(waits_forever, engine="torch")
     with pytest.raises(ValueError, match="threads = 0"):
         run(waits_forever, 2, "mpi", threads=0)
+    for ranks in (0, 2.0, "4"):
+        with pytest.raises(ValueError, match=f"ranks = {ranks!r} must be a whole number"):
+            run(waits_forever, ranks, "mpi")  # type: ignore[arg-type]
+    for timeout in (0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match=f"timeout = {timeout} must be above 0"):
+            run(waits_forever, 2, "mpi", timeout=timeout)
     with pytest.raises(FileNotFoundError, match=r"nowhere\.py"):
         mpirun(2, "nowhere.py")
 
@@ -277,3 +287,14 @@ def test_errors_survive_the_journey(tmp_path: Path) -> None:
     jobs.write_error(tmp_path, 3, RankError("gone", 3, -9))
     found = jobs.first_error(tmp_path)
     assert isinstance(found, RankError) and (found.rank, found.exit_code) == (3, -9)
+
+
+def test_an_error_that_cannot_travel_is_told_in_words(tmp_path: Path) -> None:
+    class OddError(Exception):
+        def __init__(self, one: int, two: int) -> None:
+            super().__init__(f"{one} and {two}")
+
+    error = OddError(1, 2)
+    error.add_note("in rank 2 of 4 (mpi engine)")
+    jobs.write_error(tmp_path, 2, error)
+    assert str(jobs.first_error(tmp_path)).startswith("rank 2 failed: OddError: 1 and 2\n")
