@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from distlearn.hardware import DeviceSpec, device
 from distlearn.kernels.gemm import GEMM
+from distlearn.kernels.timing import Prediction
 from distlearn.kernels.timing.predict import L2_BYTES_PER_CLOCK
 from distlearn.plots.decades import mark_decades
 from distlearn.plots.palette import PALETTE, SERIES
@@ -32,12 +33,15 @@ class Step(NamedTuple):
         Predicted.
     published : float or None
         Measured by others, GFLOP/s, where the size is theirs.
+    prediction : Prediction
+        All that the time model says.
     """
 
     name: str
     intensity: float
     gflops: float
     published: float | None
+    prediction: Prediction
 
 
 def ladder_steps(spec: DeviceSpec | str, size: int = 4096, names: Sequence[str] | None = None
@@ -56,12 +60,13 @@ def ladder_steps(spec: DeviceSpec | str, size: int = 4096, names: Sequence[str] 
     for name in names:
         told = GEMM[name].predict(size, size, size, spec)
         published = GEMM[name].published.get(spec.name) if size == 4096 else None
-        steps.append(Step(name, told.flops / told.requested_bytes, told.gflops, published))
+        steps.append(Step(name, told.flops / told.requested_bytes, told.gflops, published,
+                          told))
     return steps
 
 
 def ladder(spec: DeviceSpec | str = "RTX-A6000", size: int = 4096,
-           names: Sequence[str] | None = None) -> Figure:
+           names: Sequence[str] | None = None, *, steps: Sequence[Step] | None = None) -> Figure:
     """Draw the rungs as points over arithmetic intensity, under the device's roofs.
 
     The intensity counts what the SMs ask for, before any cache. So there are two slopes: what
@@ -74,6 +79,8 @@ def ladder(spec: DeviceSpec | str = "RTX-A6000", size: int = 4096,
         M = N = K.
     names : sequence of str, optional
         Rungs; all that compute in float32 by default.
+    steps : sequence of Step, optional
+        What `ladder_steps` said for this device and size, to save asking again.
 
     Returns
     -------
@@ -86,7 +93,7 @@ def ladder(spec: DeviceSpec | str = "RTX-A6000", size: int = 4096,
         As `ladder_steps`.
     """
     spec = device(spec) if isinstance(spec, str) else spec
-    steps = ladder_steps(spec, size, names)
+    steps = ladder_steps(spec, size, names) if steps is None else steps
     figure = Picture(8.0, 5.5, dark=_COLOURS)
     figure.set_label(ladder_text(spec, steps, size))
     axes = figure.add_subplot()
@@ -117,7 +124,7 @@ def ladder(spec: DeviceSpec | str = "RTX-A6000", size: int = 4096,
     return figure
 
 
-def _name(axes: Axes, steps: list[Step], right: float) -> None:
+def _name(axes: Axes, steps: Sequence[Step], right: float) -> None:
     """Names at the right of the points, one below the other where they would overlap."""
     low = None
     for step in sorted(steps, key=lambda s: -s.gflops):

@@ -20,11 +20,14 @@ def test_steps_by_hand():
 
 def test_figure_shows_them():
     figure = ladder("RTX-A6000", 4096, NAMES)
+    again = ladder("RTX-A6000", 4096, steps=ladder_steps("RTX-A6000", 4096, NAMES))
+    assert again.get_label() == figure.get_label()
     (axes,) = figure.axes
     lines = {line.get_label(): line for line in axes.get_lines()}
     steps = ladder_steps("RTX-A6000", 4096, NAMES)
     assert list(lines["predicted"].get_xdata()) == [s.intensity for s in steps]
     assert list(lines["predicted"].get_ydata()) == [s.gflops for s in steps]
+    assert all(s.gflops == s.prediction.gflops for s in steps)
     assert list(lines["published"].get_ydata()) == [s.published for s in steps]
     assert figure.get_label() == ladder_text("RTX-A6000", steps, 4096)
     assert {text.get_text() for text in axes.texts} == set(NAMES)
