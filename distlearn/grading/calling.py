@@ -14,12 +14,14 @@ from contextlib import redirect_stdout
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
+from distlearn.grading.deadline import OutOfTime
 from distlearn.grading.plain import encode
 
 Perform = Callable[[Any, list[Any]], Any]
 """Call a function with arguments, in whatever way the question asks for."""
 
 PRINTED_KEPT = 400
+PRINTED_SHOWN = 100_000  # characters; a page with more takes long to draw
 MESSAGE_KEPT = 300
 
 
@@ -41,15 +43,19 @@ class Trouble(Exception):  # noqa: N818
 
 
 class _Tee(io.TextIOBase):
-    """Passes on what is printed and keeps its start."""
+    """Passes on what is printed, up to a length, and keeps its start."""
 
     def __init__(self, target: Any) -> None:
-        self.target, self.kept = target, ""
+        self.target, self.kept, self.room = target, "", PRINTED_SHOWN
 
     def write(self, text: str) -> int:
         if len(self.kept) < PRINTED_KEPT:
             self.kept += text[: PRINTED_KEPT - len(self.kept)]
-        return int(self.target.write(text) or 0)
+        if self.room > 0:
+            self.room -= len(text)
+            more = "\n… more was printed\n" if self.room <= 0 else ""
+            self.target.write(text[: PRINTED_SHOWN] + more)
+        return len(text)
 
     def flush(self) -> None:
         self.target.flush()
@@ -107,6 +113,7 @@ def describe(
     kinds: list[tuple[type[BaseException], str]] = [
         (NotImplementedError, "stub"), (SystemExit, "exit"), (EOFError, "input"),
         (MemoryError, "memory"), (RecursionError, "recursion"), (KeyboardInterrupt, "interrupted"),
+        (OutOfTime, "time"),
     ]
     kind = next((name for cls, name in kinds if isinstance(error, cls)), "raised")
     if kind == "raised" and calling and not inside and isinstance(error, TypeError):

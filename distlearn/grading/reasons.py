@@ -52,7 +52,8 @@ def explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: 
             f"{at}it waits for keyboard input{code}, and nobody is there to type.",
             "Take out input(): the question passes the values as arguments."),
         "time": Reason(
-            "time limit", f"It took longer than {outcome.message} and was stopped.",
+            "time limit", f"{at}{'y' if at else 'Y'}our code did not finish: it took longer than "
+            f"{outcome.message}{code} and was stopped.",
             "Does every loop end? Does its variable change?"),
         "memory": Reason(
             "memory limit", f"{at}it ran out of memory{code}.", "Does a list grow without end?"),
