@@ -25,12 +25,13 @@ help:  ## list what make can do
 
 setup: $(STAMPS)/setup  ## create .venv with everything pinned in requirements.lock
 
+# The lock is whole, so pip need not look what its packages want; Python compiles what it imports.
 $(STAMPS)/setup: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: distlearn needs Python >= 3.11; $(PYTHON) is `$(PYTHON) --version 2>&1`. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "Setting up $(VENV) (once; a minute or two)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@mkdir -p $(VENV)/share/jupyter/lab/settings $(STAMPS)
 	@cp book/jupyterlab-overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
@@ -58,7 +59,7 @@ $(STAMPS)/test: $(STAMPS)/setup $(library) $(tests) $(solutions) $(exercises) $(
 	@touch $@
 
 $(STAMPS)/nbval: $(STAMPS)/setup $(library) $(solutions)
-	@$(BIN)/python -m pytest --nbval-lax solutions
+	@$(BIN)/python -m pytest --nbval-lax --numprocesses 2 --dist loadfile solutions
 	@touch $@
 
 lab: $(STAMPS)/setup exercises  ## open JupyterLab on the exercises and the chapters
