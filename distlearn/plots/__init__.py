@@ -13,6 +13,7 @@ from distlearn.plots.memory_levels import memory_levels, memory_levels_text
 from distlearn.plots.multiprocessor import multiprocessor, multiprocessor_text
 from distlearn.plots.node_links import node_links, node_links_text
 from distlearn.plots.palette import KIND_NAMES, PALETTE
+from distlearn.plots.pipes import pipes, pipes_text
 from distlearn.plots.roofline import roofline, roofline_text
 from distlearn.plots.table import table
 from distlearn.plots.thread_grid import thread_grid, thread_grid_text
@@ -43,6 +44,8 @@ __all__ = [
     "multiprocessor_text",
     "node_links",
     "node_links_text",
+    "pipes",
+    "pipes_text",
     "roofline",
     "roofline_text",
     "table",

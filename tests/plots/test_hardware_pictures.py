@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from distlearn import plots
 from distlearn.hardware import Cluster, device, memory_hierarchy
+from distlearn.kernels.ascend import CubeCore, Tiling, gemm_program
 
 NODES = [Cluster("Ascend-910B2"), Cluster("A100-SXM4-80GB")]
 
@@ -85,6 +87,25 @@ def test_a_mesh_has_a_link_for_each_pair() -> None:
     assert device("Ascend-910B2").link_bytes_per_s == 7 * 28e9  # what the label says of one link
     with pytest.raises(ValueError, match="two clusters"):
         plots.node_links(NODES[:1])
+
+
+def test_bars_of_pipes_are_the_instructions() -> None:
+    A = np.ones((32, 64), np.float16)
+    core = CubeCore()
+    gemm_program(core, A, A.T.copy(), np.zeros((32, 32), np.float32), Tiling(32, 32, 32, 32),
+                 [(0, 0)])
+    timeline = core.run()
+    figure = plots.pipes({"both": timeline})
+    (axes,) = figure.axes
+    rows = [text.get_text() for text in axes.get_yticklabels()]
+    assert rows == ["MTE2", "MTE1", "M", "FIXP"]
+    for row, pipe in enumerate(rows):
+        drawn = [path.vertices for path in axes.collections[2 * row + 1].get_paths()]
+        wanted = [(e.start, e.end) for e in timeline.events if e.pipe == pipe]
+        assert [(v[:, 0].min(), v[:, 0].max()) for v in drawn] == wanted
+    assert f"{timeline.makespan:,} clocks" in figure.get_label()
+    with pytest.raises(ValueError, match="at least one timeline"):
+        plots.pipes({})
 
 
 def test_every_colour_has_a_dark_one() -> None:
