@@ -7,9 +7,18 @@
 from __future__ import annotations
 
 from distlearn.kernels.counters import NAMES, NSIGHT, Counters
-from distlearn.kernels.dialect import cuda, float16, float32, float64, int32, int64
+from distlearn.kernels.dialect import (
+    bfloat16,
+    cuda,
+    float16,
+    float32,
+    float64,
+    int32,
+    int64,
+)
 from distlearn.kernels.errors import KINDS, KernelError
 from distlearn.kernels.gemm import GEMM
+from distlearn.kernels.intrinsics import load2, load4, store2, store4, wmma
 from distlearn.kernels.kernel import Kernel, kernel, kernels_from_text
 from distlearn.kernels.launch import launch
 from distlearn.kernels.report import LaunchReport
@@ -23,6 +32,7 @@ __all__ = [
     "Kernel",
     "KernelError",
     "LaunchReport",
+    "bfloat16",
     "cuda",
     "float16",
     "float32",
@@ -32,4 +42,9 @@ __all__ = [
     "kernel",
     "kernels_from_text",
     "launch",
+    "load2",
+    "load4",
+    "store2",
+    "store4",
+    "wmma",
 ]

@@ -34,14 +34,22 @@ NAMES = (
 )
 INDEX = {name: position for position, name in enumerate(NAMES)}
 
-# Nsight Compute's names of the same quantities (its shared counters are of both directions).
+# Nsight Compute's names of the same quantities, or of the nearest that it has.
 NSIGHT = {
     "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "shared_load_requests": "smsp__inst_executed_op_shared_ld.sum",
+    "shared_store_requests": "smsp__inst_executed_op_shared_st.sum",
     "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    # Compiled code branches elsewhere: it predicates short ifs and unrolls loops.
+    "branches": "smsp__sass_branch_targets.sum",
+    "divergent_branches": "smsp__sass_branch_targets_threads_divergent.sum",
+    "atomic_requests": "smsp__sass_inst_executed_op_global_atom.sum",
+    "flops": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum + _fmul_ + 2 x _ffma_",
+    "tensor_flops": "sm__ops_path_tensor_src_fp16_dst_fp32.sum",
 }
 
 WARP = 32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypedDict
 
 KINDS = (
     "out_of_bounds",
@@ -19,6 +20,19 @@ KINDS = (
     "unsupported",
     "bad_launch",
 )
+
+
+# Returned threads count as missing: the rule of the CUDA C++ Programming Guide for
+# __syncthreads() in conditional code.
+EXITED = (" (threads that have returned are missing too: compute capability 7.0 and later do not "
+          "wait for them, but the programming model asks for all)")
+
+
+class Place(TypedDict, total=False):
+    """Where in a launch: linear numbers, x fastest."""
+
+    block: int
+    thread: int
 
 
 class KernelError(RuntimeError):

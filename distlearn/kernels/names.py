@@ -77,6 +77,8 @@ def constant(value: Any, node: ast.AST) -> Any:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):
+        if not -1 << 63 <= value < 1 << 63:
+            refuse(node, f"{value} needs more than 64 bits")
         return int(value)
     if isinstance(value, np.floating | ml_dtypes.bfloat16) and not isinstance(value, float):
         return value

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
-from distlearn.kernels.errors import KernelError
+from distlearn.kernels.errors import KernelError, Place
 
 REAL = (np.floating, bfloat16)
 OPERATIONS = {
@@ -61,9 +61,16 @@ def cast(line: int, kind: Any, value: Any) -> Any:
     return narrow(line, np.dtype(kind), int(value))
 
 
-def narrow(line: int, dtype: np.dtype[Any], value: int) -> int:
-    """``value``, if an integer of type ``dtype`` can hold it."""
+def narrow(line: int, dtype: np.dtype[Any], value: int,
+           place: Place | None = None) -> int:
+    """``value``, if an integer of type ``dtype`` can hold it; ``place`` is told by the error.
+
+    64 bits wrap around.
+    """
+    if dtype.itemsize == 8:
+        return wrap(value) if dtype.kind == "i" else value % (1 << 64)
     limits = np.iinfo(dtype)
-    if dtype.itemsize < 8 and not limits.min <= value <= limits.max:
-        raise KernelError("int32_overflow", f"{value} does not fit {dtype}", line=line)
+    if not limits.min <= value <= limits.max:
+        raise KernelError("int32_overflow", f"{value} does not fit {dtype}", line=line,
+                          **(place or Place()))
     return value

@@ -11,7 +11,7 @@ import numpy as np
 
 from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES
 from distlearn.kernels.counters import INDEX
-from distlearn.kernels.errors import KernelError
+from distlearn.kernels.errors import EXITED, KernelError
 from distlearn.kernels.memory import Global
 from distlearn.kernels.oracle.races import Interval, Touch
 from distlearn.kernels.oracle.thread import Key, Meeting, Small, Thread
@@ -37,15 +37,18 @@ class Block:
         self.fresh: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         self.threads = [Thread(self, i, place) for i, place in enumerate(places)]
 
-    def run(self, arguments: list[Any]) -> Located | None:
-        """Run to the end or to the first error in the order of a lockstep machine."""
+    def run(self, arguments: list[Any]) -> Generator[Key, None, Located | None]:
+        """Run to the end or to the first error in the order of a lockstep machine.
+
+        Before every atomic it yields the key: atomics of all blocks happen in the order of keys.
+        """
         code, lines = self.grid.code(self.grid.kernel)
         running: dict[int, Generator[Any, Any, Any]] = {}
         for thread in self.threads:
             thread.lines = lines
             running[thread.number] = code(thread, *arguments)
         while running:
-            waiting, errors = self._advance(running)
+            waiting, errors = yield from self._advance(running)
             keys = [meeting.key for meeting in waiting.values()]
             end: tuple[float, ...] = min(keys) if keys else END
             if waiting and (len(set(keys)) > 1 or len(waiting) < len(self.threads)):
@@ -53,7 +56,7 @@ class Block:
                 here = sum(key == end for key in keys)
                 errors.append((end, -2, KernelError(
                     "barrier_divergence", f"{here} of {len(self.threads)} threads of block "
-                    f"{self.number} reach this barrier", line=line, block=self.number)))
+                    f"{self.number} reach this barrier{EXITED}", line=line, block=self.number)))
             errors += self._interval_errors(end)
             if errors:
                 return min(errors, key=lambda e: e[:2])
@@ -64,47 +67,72 @@ class Block:
         return None
 
     def _advance(self, running: dict[int, Generator[Any, Any, Any]]
-                 ) -> tuple[dict[int, Meeting], list[Located]]:
-        """Run every thread to the next barrier or its end; warps meet on the way."""
+                 ) -> Generator[Key, None, tuple[dict[int, Meeting], list[Located]]]:
+        """Run every thread to the next barrier or its end; on the way those at the least key go on.
+
+        So lanes that took another way, and come to the same shuffle later, are waited for.
+        """
         waiting: dict[int, Meeting] = {}
         errors: list[Located] = []
-        for warp in range(-(-len(self.threads) // 32)):
-            lanes = [i for i in range(warp * 32, min(warp * 32 + 32, len(self.threads)))
-                     if i in running]
-            answers: dict[int, Any] = dict.fromkeys(lanes)
-            while answers:
-                met: dict[int, Meeting] = {}
-                for lane, answer in answers.items():
-                    try:
-                        meeting = running[lane].send(answer)
-                        while meeting[0] == "step":
-                            meeting = next(running[lane])
-                    except StopIteration:
-                        del running[lane]
-                    except KernelError as error:
-                        del running[lane]
-                        error.block, error.thread = self.number, lane
-                        thread = self.threads[lane]
-                        later = 32 * 32 if error.kind == "misaligned_address" else 0
-                        errors.append(((*thread.stack, _site(error, thread)), later + lane, error))
-                    except UnboundLocalError as error:
-                        del running[lane]
-                        errors.append((END, lane, KernelError(
-                            "unbound_variable", str(error), block=self.number, thread=lane)))
-                    else:
-                        if meeting.what == "syncthreads":
-                            waiting[lane] = meeting
-                        else:
-                            met[lane] = meeting
+        met: dict[int, Meeting] = {}
+        answers: dict[int, Any] = dict.fromkeys(running)
+        while answers:
+            for lane, answer in answers.items():
                 try:
-                    answers = exchange(self, met)
-                except KernelError as error:
-                    error.block, lane = self.number, min(met)
-                    errors.append((met[lane].key, lane, error))
-                    for lane in met:
-                        del running[lane]
-                    answers = {}
+                    meeting = running[lane].send(answer)
+                    while meeting[0] == "step":
+                        meeting = next(running[lane])
+                except StopIteration:
+                    del running[lane]
+                except (KernelError, UnboundLocalError) as error:
+                    del running[lane]
+                    errors.append(self._located(error, lane))
+                else:
+                    (waiting if meeting.what == "syncthreads" else met)[lane] = meeting
+            answers = {}
+            while met and not answers:
+                key = min(meeting.key for meeting in met.values())
+                here = {lane: met.pop(lane) for lane in sorted(met) if met[lane].key == key}
+                if next(iter(here.values())).what == "atomic":
+                    yield key
+                answers = self._meet(here, running, errors)
         return waiting, errors
+
+    def _meet(self, here: dict[int, Meeting], running: dict[int, Generator[Any, Any, Any]],
+              errors: list[Located]) -> dict[int, Any]:
+        """What threads get that wait at one place; those of a warp that fails end."""
+        answers: dict[int, Any] = {}
+        if next(iter(here.values())).what == "atomic":
+            for lane, meeting in here.items():
+                try:
+                    answers[lane] = self.threads[lane].atomic(meeting.key[-1], *meeting.arguments)
+                except KernelError as error:
+                    del running[lane]
+                    errors.append(self._located(error, lane))
+            return answers
+        for warp in sorted({lane // 32 for lane in here}):
+            mine = {lane: meeting for lane, meeting in here.items() if lane // 32 == warp}
+            try:
+                answers.update(exchange(self, mine))
+            except KernelError as error:
+                error.block, lane = self.number, min(mine)
+                errors.append((mine[lane].key, lane, error))
+                for lane in mine:
+                    del running[lane]
+        return answers
+
+    def _located(self, error: KernelError | UnboundLocalError, lane: int) -> Located:
+        """An error of one thread, with where in the order of a lockstep machine it happened."""
+        thread = self.threads[lane]
+        if isinstance(error, UnboundLocalError):
+            trace = error.__traceback__
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            error = KernelError("unbound_variable", str(error),
+                                line=trace.tb_lineno if trace is not None else 0)
+        error.block, error.thread = self.number, lane
+        later = 32 * 32 if error.kind == "misaligned_address" else 0
+        return (*thread.stack, _site(error, thread)), later + lane, error
 
     # ---- memory
 

@@ -1,9 +1,10 @@
-"""All blocks of a launch, one after another, and the first error of them all."""
+"""All blocks of a launch, one after another but for atomics, and the first error of them all."""
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from itertools import product
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 from distlearn.kernels.counters import Tally
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.oracle.block import Block
+from distlearn.kernels.oracle.block import Block, Located
 from distlearn.kernels.oracle.rewrite import rewrite
+from distlearn.kernels.oracle.thread import Key
 
 Dim3 = tuple[int, int, int]
 
@@ -26,6 +28,7 @@ class Grid:
         self.kernel, self.shape, self.block_shape = kernel, grid, block
         self.tally = Tally()
         self.lines: list[int] = []
+        self.writes = 0
         self.touched: defaultdict[tuple[int, int], dict[tuple[int, str], int]] = defaultdict(dict)
         self._codes: dict[Kernel, tuple[Callable[..., Any], list[int]]] = {}
 
@@ -75,13 +78,25 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
         The error that a machine in lockstep would come to first.
     """
     launch = Grid(kernel, grid, block, shared_bytes)
-    failures = []
+    failures: list[tuple[tuple[float, ...], int, KernelError]] = []
     x, y, z = grid
+    waiting: list[tuple[Key, int]] = []  # a heap of the blocks that come to an atomic next
+    running: dict[int, Generator[Key, None, Located | None]] = {}
+
+    def advance(number: int) -> None:
+        try:
+            heapq.heappush(waiting, (next(running[number]), number))
+        except StopIteration as end:
+            del running[number]
+            if end.value is not None:
+                failures.append((end.value[0], number, end.value[2]))
+
     with np.errstate(all="ignore"):
         for number, (k, j, i) in enumerate(product(range(z), range(y), range(x))):
-            failure = Block(launch, number, launch.places((i, j, k))).run(arguments)
-            if failure is not None:
-                failures.append((failure[0], number, failure[2]))
+            running[number] = Block(launch, number, launch.places((i, j, k))).run(arguments)
+            advance(number)
+        while waiting:
+            advance(heapq.heappop(waiting)[1])
     if failures:
         raise min(failures, key=lambda f: f[:2])[2]
     race = launch.race_between_blocks()

@@ -3,7 +3,8 @@
 ``C[r, c] = acc + A[r, k]`` becomes ``_t.store(9, C, (r, c), _t.op(3, "Add", acc, _t.load(8, A,
 (r, k))))``: the numbers are *sites*, counted in the order of evaluation. With the iteration numbers
 of the enclosing loops a site makes the key of a dynamic instruction; keys sort in the order in
-which a warp in lockstep would come to them. ``cuda.syncthreads()`` becomes a ``yield``.
+which a warp in lockstep would come to them. What waits for others, as ``cuda.syncthreads()`` and
+atomics do, becomes a ``yield``.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class _Rewriter:
 
     def of_name(self, node: ast.Name) -> ast.expr:
         if node.id in self.local:
-            return ast.Name(node.id, ast.Load())
+            return ast.copy_location(ast.Name(node.id, ast.Load()), node)
         return self.const(names.constant(names.resolve(self.kernel, self.local, node), node))
 
     def of_attribute(self, node: ast.Attribute) -> ast.expr:
@@ -229,7 +230,8 @@ class _Rewriter:
             return _call("vector", line, ast.Constant(path), *arguments)
         if path.startswith("atomic."):
             kind = ast.Constant(path.split(".")[1])
-            return _call("atomic", self.site(node), kind, *arguments)
+            return ast.Yield(_call("meet", ast.Constant("atomic"), self.site(node), kind,
+                                   *arguments))
         if path in ("grid", "gridsize", "selp"):
             return _call(path, line, *arguments)
         if isinstance(callee, Kernel):

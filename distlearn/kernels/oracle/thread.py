@@ -29,7 +29,7 @@ FLOPS = INDEX["flops"]
 
 
 class Meeting(NamedTuple):
-    """A thread waits for others: at a barrier, a syncwarp, a shuffle or a vote."""
+    """A thread waits for others: at a barrier, a syncwarp, a shuffle, a vote or an atomic."""
 
     what: str
     key: Key
@@ -71,7 +71,6 @@ class Thread:
         self.stack: list[int] = []
         self.lines = block.grid.lines
         self.epoch = 0
-        self.writes = 0
         self.seen: dict[int, Any] = {}
 
     def key(self, site: int) -> Key:
@@ -94,7 +93,8 @@ class Thread:
         """Begin an iteration of ``while``; one that changed nothing would go on for ever."""
         self.stack[-1] += 1
         depth = len(self.stack)
-        state = (self.writes, {n: v for n, v in variables.items() if not n.startswith("_h")})
+        state = (self.block.grid.writes,
+                 {n: v for n, v in variables.items() if not n.startswith("_h")})
         if self.stack[-1] > 1 and _same(self.seen.get(depth), state):
             raise KernelError("spin_wait", "an iteration of this loop changed nothing: it waits "
                               "for another thread, which may never run", line=self.line_of(
@@ -298,7 +298,7 @@ class Thread:
         if isinstance(array, Small) and array.space == "local":
             array.flat[flat] = self.stored(site, array, value)
             array.written.add(flat)
-            self.writes += 1
+            self.block.grid.writes += 1
         else:
             self.put(site, array, flat, (value,))
 
@@ -312,7 +312,7 @@ class Thread:
         """Write values side by side."""
         store = array.memory.flat if isinstance(array, Global) else array.flat
         values = tuple(self.stored(site, array, value) for value in values)
-        self.writes += 1
+        self.block.grid.writes += 1
         self.block.touch(self, "W", site, array, flat, len(values), piece)
         for n, value in enumerate(values):
             store[flat + n] = value
@@ -360,7 +360,7 @@ class Thread:
         if array.dtype.kind in "iu":
             new = narrow(self.line_of(site), array.dtype, int(new))
         store[flat] = new
-        self.writes += bool(store[flat] != old)
+        self.block.grid.writes += bool(store[flat] != old)
         return old
 
 

@@ -13,29 +13,19 @@ if TYPE_CHECKING:
 
 
 def exchange(block: Block, met: dict[int, Meeting]) -> dict[int, Any]:
-    """What each waiting lane gets; the earliest meeting goes on, later ones wait for their own.
+    """What lanes of one warp get that wait at one place.
 
     Lanes that a shuffle asks but that do not take part give back the asking lane's own value.
     """
-    if not met:
-        return {}
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for lane, meeting in met.items():
-        groups.setdefault(meeting.key, []).append(lane)
-    answers: dict[int, Any] = {}
-    for lanes in groups.values():
-        what, arguments = met[lanes[0]].what, {i: met[i].arguments for i in lanes}
-        if what == "syncwarp":
-            for lane in lanes:
-                block.threads[lane].epoch += 1
-            answers.update(dict.fromkeys(lanes))
-        elif what.startswith("wmma."):
-            answers.update(dict.fromkeys(lanes, collective(block, {i: met[i] for i in lanes})))
-        elif what.startswith("shfl"):
-            answers.update(_shuffle(what, lanes, arguments))
-        else:
-            answers.update(_vote(what, lanes, arguments))
-    return answers
+    lanes, what = list(met), next(iter(met.values())).what
+    arguments = {lane: meeting.arguments for lane, meeting in met.items()}
+    if what == "syncwarp":
+        for lane in lanes:
+            block.threads[lane].epoch += 1
+        return dict.fromkeys(lanes)
+    if what.startswith("wmma."):
+        return dict.fromkeys(lanes, collective(block, met))
+    return (_shuffle if what.startswith("shfl") else _vote)(what, lanes, arguments)
 
 
 def _shuffle(what: str, lanes: list[int], arguments: dict[int, tuple[Any, ...]]) -> dict[int, Any]:

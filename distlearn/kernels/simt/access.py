@@ -102,7 +102,7 @@ def check_width(space: Space, line: int, array: Global | Shared, indices: tuple[
         raise KernelError("misaligned_address", f"{width} elements from element "
                           f"{int(np.broadcast_to(numeric(flat), space.shape).flat[first])} do not "
                           f"begin at a multiple of their {size * width} bytes", line=line,
-                          block=first // space.threads, thread=first % space.threads)
+                          **space.place(first))
 
 
 def checked(space: Space, line: int, array: Global | Shared, i: Any, n: int, axis: int,
@@ -188,7 +188,7 @@ def _outside(space: Space, line: int, array: Global | Shared, i: Whole, n: int, 
     first = int(np.flatnonzero(((lanes < 0) | (lanes >= n)) & mask.flat)[0])
     return KernelError("out_of_bounds", f"index {int(lanes[first])} on axis {axis} of {name}, "
                        f"which has {n} elements there", line=line,
-                       block=first // space.threads, thread=first % space.threads)
+                       **space.place(first))
 
 
 def gather(flat: Array, at: Whole) -> Any:

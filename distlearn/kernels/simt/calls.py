@@ -37,14 +37,14 @@ PAD = 16  # dynamic shared memory of a block is a multiple of the widest access
 Call = Callable[["Frame", int, tuple[int, int], list[Any], Mask], Any]
 
 
-def find(callee: Any, path: str, node: ast.Call) -> Call:
-    """The function that carries out a call."""
+def find(callee: Any, path: str, node: ast.Call, used: bool = True) -> Call:
+    """The function that carries out a call; ``used`` tells whether anything reads its result."""
     if path in SIMPLE:
         return SIMPLE[path]
     if path.startswith("atomic."):
         kind = path.split(".")[1]
         return lambda frame, line, site, a, mask: frame.machine.atomic(
-            line, kind, array(a[0], line), a[1], a[2:], mask)
+            line, kind, array(a[0], line), a[1], a[2:], mask, used)
     if path in names.SHUFFLES:
         return lambda frame, line, site, a, mask: _shuffle(frame, path, a, mask)
     if path in names.VOTES:
@@ -158,7 +158,7 @@ def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Sha
 
 
 def _local(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Local:
-    return Local(frame.space, shape_of(a[0], line, "local.array"), names.CASTS[a[1]])
+    return Local(frame.machine, shape_of(a[0], line, "local.array"), names.CASTS[a[1]])
 
 
 def _syncthreads(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> None:

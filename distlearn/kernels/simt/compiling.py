@@ -19,7 +19,7 @@ from distlearn.kernels.simt import calls
 from distlearn.kernels.simt.expressions import Expressions, Stmt
 from distlearn.kernels.simt.frame import Frame, branch, load, operate
 from distlearn.kernels.simt.local import Local
-from distlearn.kernels.simt.numbers import binary, compare, integer, numeric, select, truth
+from distlearn.kernels.simt.numbers import binary, compare, integer, numeric, same, select, truth
 from distlearn.kernels.simt.space import Mask
 
 
@@ -151,11 +151,10 @@ class Code(Expressions):
             while active is not None:
                 before = (machine.writes, active, *frame.values.values())
                 if state is not None and len(state) == len(before) and all(
-                        a is b or (type(a) is int and a == b)
-                        for a, b in zip(state, before, strict=True)):
+                        map(same, state, before)):
                     raise KernelError("spin_wait", "an iteration of this loop changed nothing: it "
                                       "waits for another thread, which may never run",
-                                      line=node.lineno)
+                                      line=node.lineno, **active.first)
                 state = before
                 active, no = branch(frame, line, test(frame, active), active)
                 done = _join(done, no)
@@ -214,6 +213,7 @@ class Code(Expressions):
         """Compile ``expr``."""
         if isinstance(node.value, ast.Constant):
             return lambda frame, mask: mask  # a docstring
+        self.unused = node.value
         value = self.value(node.value)
 
         def run(frame: Frame, mask: Mask) -> Mask:

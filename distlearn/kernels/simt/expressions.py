@@ -26,6 +26,7 @@ class Expressions:
         self.kernel, self.codes = kernel, codes
         self.local = names.local_names(kernel.tree)
         self.stored: set[str] = set()
+        self.unused: ast.expr | None = None  # an expression that is a statement
         self.dynamic: set[int] = set()  # item sizes of dynamic shared arrays
         codes[kernel] = self
 
@@ -131,18 +132,23 @@ class Expressions:
     def of_boolop(self, node: ast.BoolOp) -> Expr:
         """Compile ``boolop``."""
         parts = [self.value(item) for item in node.values]
-        both = isinstance(node.op, ast.And)
+        both, line = isinstance(node.op, ast.And), node.lineno
 
         def run(frame: Frame, mask: Mask) -> Any:
             space = frame.space
-            result = truth(space, parts[0](frame, mask))
+            value = parts[0](frame, mask)
             for part in parts[1:]:
-                undecided = _within(mask, result, both)
+                test = truth(space, value)
+                undecided = _within(mask, test, both)
                 if undecided is None:
-                    return result
-                test = truth(space, part(frame, undecided))
-                result = _and(result, test) if both else _or(result, test)
-            return result
+                    return value
+                new = part(frame, undecided)
+                if isinstance(value, bool | Mask) and isinstance(new, bool | Mask):
+                    value = _and(test, new) if both else _or(test, new)
+                else:
+                    value = new if undecided is mask else select(
+                        space, undecided, new, value, line)
+            return value
         return run
 
     def of_ifexp(self, node: ast.IfExp) -> Expr:
@@ -170,7 +176,7 @@ class Expressions:
         if isinstance(callee, Kernel):
             code = self.codes.get(callee) or type(self)(callee, self.codes)
             return self._device_call(code, arguments, node)
-        function = calls.find(callee, path, node)
+        function = calls.find(callee, path, node, node is not self.unused)
         line, site = node.lineno, (node.lineno, node.col_offset)
 
         def run(frame: Frame, mask: Mask) -> Any:

@@ -49,10 +49,11 @@ class Frame:
     def read(self, name: str, mask: Mask, line: int) -> Any:
         """The value of a name, which must be bound in the threads of the mask."""
         bound = self.bound.get(name)
-        if bound is not mask and bound is not self.space.full and (
-                bound is None or mask.without(bound) is not None):
-            raise KernelError("unbound_variable", f"{name} is read by threads that have not "
-                              "assigned it", line=line)
+        if bound is not mask and bound is not self.space.full:
+            missing = mask.without(bound)
+            if missing is not None:
+                raise KernelError("unbound_variable", f"{name} is read by threads that have not "
+                                  "assigned it", line=line, **missing.first)
         return self.values[name]
 
 

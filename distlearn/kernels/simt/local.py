@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import row_major
 from distlearn.kernels.simt.numbers import cast, compare, select, truth
-from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.space import Mask
+
+if TYPE_CHECKING:
+    from distlearn.kernels.simt.machine import Machine
 
 
 class Local:
     """``cuda.local.array``: elements at uniform indices are like variables, others are searched."""
 
-    def __init__(self, space: Space, shape: tuple[int, ...], dtype: Any) -> None:
-        self.space, self.shape, self.dtype = space, shape, np.dtype(dtype)
+    def __init__(self, machine: Machine, shape: tuple[int, ...], dtype: Any) -> None:
+        self.machine, self.space = machine, machine.space
+        self.shape, self.dtype = shape, np.dtype(dtype)
         self.strides = row_major(shape)
         self.values: list[Any] = [None] * math.prod(shape)
         self.bound: list[Mask | None] = [None] * math.prod(shape)
@@ -66,6 +70,7 @@ class Local:
     def store(self, line: int, index: Any, value: Any, mask: Mask) -> None:
         """Write."""
         value = cast(self.space, line, self.dtype.type, value, mask)
+        self.machine.writes += 1
         for flat, who in self._places(line, index, mask):
             bound = self.bound[flat]
             if bound is None or bound.without(who) is None:

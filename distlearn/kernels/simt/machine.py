@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from distlearn.kernels.counters import INDEX, Tally
-from distlearn.kernels.errors import KernelError
+from distlearn.kernels.errors import EXITED, KernelError
 from distlearn.kernels.intrinsics import Vector
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.memory import Global, Memory
+from distlearn.kernels.simt import atomics
 from distlearn.kernels.simt.access import (
     Shared,
     Storage,
@@ -60,7 +62,7 @@ class Machine:
             self.places["gridDim." + axis] = grid[number]
         x, y, z = (np.arange(n) + start for n, start in
                    zip(space.shape[2::-1], origin, strict=True))
-        self.numbers = ((z[:, None, None] * grid[1] + y[:, None]) * grid[0] + x).ravel()
+        space.numbers = ((z[:, None, None] * grid[1] + y[:, None]) * grid[0] + x).ravel()
 
     def load(self, line: int, array: Global | Shared, index: Any, mask: Mask, width: int = 1
              ) -> Any:
@@ -139,11 +141,8 @@ class Machine:
             storage.complete = bool(storage.written.all())
 
     def atomic(self, line: int, kind: str, array: Global | Shared, index: Any,
-               values: list[Any], mask: Mask) -> Any:
-        """Active threads one after another, in their order: exact, and slow."""
-        from distlearn.kernels.oracle.arithmetic import narrow, plain
-        from distlearn.kernels.oracle.thread import changed
-
+               values: list[Any], mask: Mask, used: bool = True) -> Any:
+        """Active threads one after another, in their order; the old values if they are used."""
         space, at = self.space, position(self.space, line, array, index, mask)
         local = placed(space, at, mask)
         if isinstance(array, Global):
@@ -157,27 +156,20 @@ class Machine:
                     self._check_written(
                         array.memory, in_block(space, array.memory.base, granule), mask, line)
         row, lanes = self.tally.row(line), mask.index
-        warps = lanes // space.threads * space.warps_per_block + lanes % space.threads // 32
-        groups = np.unique(np.stack((warps, local)), axis=1, return_counts=True)
-        most: dict[int, int] = {}
-        for warp, n in zip(groups[0][0].tolist(), groups[1].tolist(), strict=True):
-            most[warp] = max(most.get(warp, 0), n)
-        row[INDEX["atomic_requests"]] += len(most)
-        row[INDEX["atomic_conflicts"]] += sum(most.values()) - len(most)
+        requests, conflicts = atomics.cost(space, local, lanes)
+        row[INDEX["atomic_requests"]] += requests
+        row[INDEX["atomic_conflicts"]] += conflicts
         arguments = [np.broadcast_to(numeric(v), space.shape).ravel()[lanes] for v in values]
-        old = np.zeros(space.size, np.int64 if array.dtype.kind in "iub" else array.dtype)
-        for n, (lane, element) in enumerate(zip(lanes.tolist(), where.tolist(), strict=True)):
-            before = plain(store[element])
-            new = changed(kind, before, tuple(plain(a[n]) for a in arguments), line)
-            if array.dtype.kind in "iu":
-                new = narrow(line, array.dtype, int(new))
-            store[element] = new
-            old[lane] = before
-            self.writes += bool(store[element] != before)
+        old, changed = atomics.apply(line, kind, store, where, arguments, mask, used)
+        self.writes += changed
         if isinstance(array, Shared):
             for granule in granules(space, array, at, 1):
                 self._mark_written(array.memory, granule, mask)
-        return old.reshape(space.shape)
+        if old is None:
+            return 0
+        result = np.zeros(space.size, np.int64 if array.dtype.kind in "iub" else array.dtype)
+        result[lanes] = old
+        return result.reshape(space.shape)
 
     def barrier(self, line: int, mask: Mask) -> None:
         """All threads of a block, or none, come to a barrier; its interval ends.
@@ -195,31 +187,28 @@ class Machine:
                 block = int(torn[0])
                 raise KernelError(
                     "barrier_divergence", f"{here[block]} of {space.threads} threads of block "
-                    f"{self.numbers[block]} reach this barrier", line=line,
-                    block=int(self.numbers[block]))
+                    f"{space.numbers[block]} reach this barrier{EXITED}", line=line,
+                    block=int(space.numbers[block]))
         self.tally.row(line)[INDEX["barrier_warps"]] += mask.warps
         self.end_interval(mask)
 
     def end_interval(self, mask: Mask) -> None:
         """Check the accesses that these blocks made since their last barrier."""
         mine, rest = _split(self.interval, mask)
-        error = shared_race(self.space, mine, self.clean) if mine else None
-        if error is not None and error.block is not None:
-            error.block = int(self.numbers[error.block])
+        space = self.space
+        error = shared_race(space, mine, self.clean) if mine else None
         mine_global, rest_global = _split(self.globals, mask)
         if mine_global:
-            error = error or self.races.interval(self.space, mine_global, self.numbers)
+            error = error or self.races.interval(space, mine_global)
         if error is not None:
             raise error
         for bad, line in self.unwritten:
             here = bad.both(mask)
             if here is not None:
-                lane = int(here.index[0])
+                at = here.first
                 raise KernelError(
-                    "uninitialised_shared_read", f"thread {lane % self.space.threads} reads a "
-                    "shared element that no thread has written", line=line,
-                    block=int(self.numbers[lane // self.space.threads]),
-                    thread=lane % self.space.threads)
+                    "uninitialised_shared_read", f"thread {at['thread']} of block {at['block']} "
+                    "reads a shared element that no thread has written", line=line, **at)
         self.interval, self.globals = rest, rest_global
         if not rest and not rest_global:
             self.epoch = 0
@@ -261,7 +250,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
         The first error that the threads of a chunk, in lockstep, come to.
     """
     tally, threads = Tally(), block[0] * block[1] * block[2]
-    races = GlobalRaces(threads)
+    races = GlobalRaces(math.prod(grid))
     codes: dict[Kernel, Code] = {}
     code = compile_kernel(kernel, codes)
     names = code.stored if not any(c is not code for c in codes.values()) else None

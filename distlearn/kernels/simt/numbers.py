@@ -62,8 +62,10 @@ def binary(space: Space, line: int, kind: str, a: Any, b: Any, mask: Mask) -> An
 
 def nonzero(line: int, kind: str, divisor: Any, mask: Mask) -> None:
     """Refuse an integer division by zero in an active thread."""
-    if np.any((np.asarray(divisor) == 0) & mask.array):
-        raise KernelError("division_by_zero", f"an integer is divided by zero ({kind})", line=line)
+    bad = mask.space.mask((np.asarray(divisor) == 0) & mask.array, False)
+    if bad is not None:
+        raise KernelError("division_by_zero", f"an integer is divided by zero ({kind})", line=line,
+                          **bad.first)
 
 
 def integer(space: Space, line: int, kind: str, a: Whole, b: Whole, mask: Mask) -> Any:
@@ -76,6 +78,8 @@ def integer(space: Space, line: int, kind: str, a: Whole, b: Whole, mask: Mask) 
         if kind == "Pow" and b < 0:
             return np.float64(a) ** np.int64(b)
         return wrap(OPERATIONS[kind](a, b))
+    if kind in ("Add", "Sub", "Mult") and _may_wrap(kind, a, b):
+        return remembered(space, kind, a, b, lambda: OPERATIONS[kind](numeric(a), numeric(b)))
     if kind in ("Add", "Sub"):
         sign = 1 if kind == "Add" else -1
         if isinstance(b, int):
@@ -99,6 +103,12 @@ def integer(space: Space, line: int, kind: str, a: Whole, b: Whole, mask: Mask) 
     return remembered(space, kind, a, b, lambda: OPERATIONS[kind](numeric(a), numeric(b)))
 
 
+def _may_wrap(kind: str, a: Whole, b: Whole) -> bool:
+    """Whether a result may need more than 64 bits: then it is no affine expression any more."""
+    left, right = (abs(v) if isinstance(v, int) else v.vec.reach + abs(v.const) for v in (a, b))
+    return (left * right if kind == "Mult" else left + right) >= 1 << 62
+
+
 def remembered(space: Space, kind: str, a: Whole, b: Whole, compute: Any) -> Any:
     """The vector of a non-affine expression, the same object for the same expression."""
     first = a if isinstance(a, Sym) else b
@@ -118,6 +128,9 @@ def compare(space: Space, line: int, kind: str, a: Any, b: Any) -> Any:
     if kind not in COMPARE:
         raise KernelError("unsupported", f"comparison {kind}", line=line)
     if isinstance(a, Sym | int) and isinstance(b, Sym | int):
+        if _may_wrap("Sub", a, b):
+            return (bool(COMPARE[kind](a, b)) if isinstance(a, int) and isinstance(b, int) else
+                    space.truth(COMPARE[kind](numeric(a), numeric(b)), True))
         rest = integer(space, line, "Sub", a, b, space.full)
         if isinstance(rest, int):
             return bool(COMPARE[kind](rest, 0))
@@ -168,6 +181,23 @@ def select(space: Space, mask: Mask, new: Any, old: Any, line: int) -> Any:
     return np.where(mask.array, numeric(new), numeric(old))
 
 
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are known to be equal in all threads."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Mask):
+        return np.array_equal(a.array, b.array)
+    if isinstance(a, Sym):
+        return a.vec is b.vec and a.const == b.const
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return isinstance(a, int | np.floating | bfloat16) and bool(a == b)
+
+
 def same_but_start(a: Any, b: Any) -> bool:
     """Whether two views of arrays differ only in their first element."""
     return is_dataclass(a) and type(a) is type(b) and all(
@@ -185,7 +215,7 @@ def cast(space: Space, line: int, kind: Any, value: Any, mask: Mask) -> Any:
     if isinstance(value, Mask | bool):
         value = numeric(value)
     if isinstance(value, int | np.floating | bfloat16 | np.integer):
-        return narrow(line, np.dtype(kind), int(value))
+        value = int(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "fV":
         value = value.astype(np.int64)
     fits(line, np.dtype(kind), value, mask)
@@ -196,12 +226,15 @@ def fits(line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> None:
     """Refuse active integers that ``dtype`` cannot hold."""
     if dtype.itemsize >= 8:
         return
-    if isinstance(value, int):
-        narrow(line, dtype, value)
-        return
     limits = np.iinfo(dtype)
+    if isinstance(value, int):
+        if not limits.min <= value <= limits.max:
+            narrow(line, dtype, value, mask.first)
+        return
     array = value.array if isinstance(value, Sym) else value
     wrong = ((array < limits.min) | (array > limits.max)) & mask.array
-    if wrong.any():
-        first = int(np.broadcast_to(array, wrong.shape)[wrong][0])
-        narrow(line, dtype, first)
+    bad = mask.space.mask(np.asarray(wrong), False)
+    if bad is not None:
+        first = int(bad.index[0])
+        narrow(line, dtype, int(np.broadcast_to(array, mask.space.shape).flat[first]),
+               mask.space.place(first))

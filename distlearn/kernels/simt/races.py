@@ -7,6 +7,8 @@ word: an access by another thread is a conflict. Only then is the slow classific
 
 from __future__ import annotations
 
+from itertools import combinations, groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +81,8 @@ def shared_race(space: Space, accesses: list[Access], clean: set[Any]) -> Kernel
             return KernelError(
                 "race", f"threads {a.thread} ({a.op}, line {a.line}) and {b.thread} ({b.op}, line "
                 f"{b.line}) touch element {word[2]} of one shared array with no barrier between",
-                line=max(a.line, b.line), block=block, thread=a.thread, race_kinds=kinds)
+                line=max(a.line, b.line), block=int(space.numbers[block]), thread=a.thread,
+                race_kinds=kinds)
     if known:
         clean.add(keys)
     return None
@@ -123,86 +126,152 @@ def conflicts(ops: list[str], words: list[Array], threads: list[Array], writer: 
     return np.concatenate(bad) if bad else np.empty(0, np.int64)
 
 
+LINES = 1 << 16
+NOBODY = -1
+
+
+class Owners:
+    """Which block last wrote, added to or read each element of a memory, and on which line.
+
+    One code an element and kind of access, made when the first such access comes:
+    ``block * LINES + line``, `NOBODY`, or ``-2 - line`` for several blocks.
+    """
+
+    def __init__(self, size: int, blocks: int) -> None:
+        self.size, self.kind = size, np.int32 if blocks * LINES < 1 << 31 else np.int64
+        self.codes: dict[str, Array] = {}
+        self.scratch = np.full(size, -1, np.int32)
+
+    def note(self, op: str, word: Array, block: Array, line: int) -> None:
+        """Blocks access these elements; of plain writes the last is kept, as two are an error."""
+        if op not in self.codes:
+            self.codes[op] = np.full(self.size, NOBODY, self.kind)
+        codes = self.codes[op]
+        old = codes[word]
+        codes[word] = block * LINES + line
+        if op != "W":
+            many = (old < NOBODY) | ((old >= 0) & (old // LINES != block)) | (
+                codes[word] // LINES != block)
+            codes[word[many]] = -2 - line
+
+
+def _conflict(space: Space, word: int, touches: list[tuple[int, int, int]],
+              accesses: list[Access]) -> KernelError | None:
+    """The error of the first two lanes that conflict on one word."""
+    if not {accesses[number].op for _, _, number in touches} - {"R"}:
+        return None
+    for (_, one, first), (_, two, second) in combinations(touches, 2):
+        a, b = accesses[first], accesses[second]
+        if one == two or a.op == b.op == "R" or a.op == b.op == "A":
+            continue
+        at, to = space.place(one), space.place(two)
+        if at["block"] == to["block"] and at["thread"] // 32 == to["thread"] // 32 and (
+                a.epoch != b.epoch):
+            continue
+        kind = "RW" if "R" in (a.op, b.op) else "WW"
+        return KernelError(
+            "global_race", f"thread {at['thread']} of block {at['block']} ({a.op}, line {a.line}) "
+            f"and thread {to['thread']} of block {to['block']} ({b.op}, line {b.line}) touch "
+            f"element {word} of one array", line=max(a.line, b.line),
+            block=min(at["block"], to["block"]), race_kinds={kind: "cross_warp"})
+    return None
+
+
+def _clash(one: Array, two: Array, words: Array | None, kind: str) -> KernelError | None:
+    """The error of the first element that by these codes different blocks access."""
+    bad = (one != NOBODY) & (two != NOBODY) & (
+        (one < 0) | (two < 0) | (one // LINES != two // LINES))
+    if not bad.any():
+        return None
+    at = int(np.flatnonzero(bad)[0])
+    codes = int(one[at]), int(two[at])
+    lines = [code % LINES if code >= 0 else -2 - code for code in codes]
+    block = min((code // LINES for code in codes if code >= 0), default=0)
+    return KernelError(
+        "global_race", f"block {block} and another touch element "
+        f"{at if words is None else int(words[at])} of one array, on lines {lines[0]} and "
+        f"{lines[1]}, and one of them writes", line=max(lines), block=block,
+        race_kinds={kind: "cross_warp"})
+
+
 class GlobalRaces:
     """Who wrote each element of global memory, over all blocks of a launch."""
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self.blocks: dict[Memory, tuple[Array, Array]] = {}
-        self.reads: dict[Any, tuple[Memory, Array, Array, int]] = {}
+    def __init__(self, blocks: int) -> None:
+        self.blocks = blocks
+        self.owners: dict[Memory, Owners] = {}
+        self.seen: set[Any] = set()
         self.between: KernelError | None = None
 
-    def interval(self, space: Space, accesses: list[Access], numbers: Array) -> KernelError | None:
-        """Check one interval; ``numbers`` are the blocks' numbers in the grid."""
+    def interval(self, space: Space, accesses: list[Access]) -> KernelError | None:
+        """Check the accesses of one interval of the blocks of a space."""
         written = {a.array for a in accesses if a.op != "R"}
         found = None
         for memory in sorted(written, key=lambda m: m.number):
             mine = [a for a in accesses if a.array is memory]
-            lanes = [(placed(space, a.at, a.mask), numbers[a.mask.index // space.threads]
-                      * self.threads + a.mask.index % space.threads) for a in mine]
+            lanes = [(placed(space, a.at, a.mask), a.mask.index) for a in mine]
             assert isinstance(memory, Memory)
-            ops = [a.op for a in mine]
-            bad = conflicts(ops, [w for w, _ in lanes], [t for _, t in lanes],
-                            np.full(memory.flat.size, -1))
-            found = found or self._explain(bad, mine, lanes)
-            for op, (word, thread) in zip(ops, lanes, strict=True):
-                if op != "R":
-                    self._own(memory, op, word, thread // self.threads, mine[0].line)
+            owners, ops = self._of(memory), [a.op for a in mine]
+            bad = conflicts(ops, [w for w, _ in lanes], [t for _, t in lanes], owners.scratch)
+            for op, (word, _) in zip(ops, lanes, strict=True):
+                if op == "W":
+                    owners.scratch[word] = -1
+            found = found or self._explain(space, bad, mine, lanes)
+            for access, (word, lane) in zip(mine, lanes, strict=True):
+                if access.op != "R":
+                    block = space.numbers[lane // space.threads]
+                    self._written(owners, access, word, block)
         for access in accesses:
             if access.op == "R":
-                self._remember(space, access, numbers)
+                self._read(space, access)
         return found
 
-    def _explain(self, bad: Array, accesses: list[Access],
+    def _of(self, memory: Memory) -> Owners:
+        if memory not in self.owners:
+            self.owners[memory] = Owners(memory.flat.size, self.blocks)
+        return self.owners[memory]
+
+    def _explain(self, space: Space, bad: Array, accesses: list[Access],
                  lanes: list[tuple[Array, Array]]) -> KernelError | None:
         """The error if two threads of one block conflict; between blocks it waits for the end."""
-        for word in np.unique(bad).tolist():
-            touches = [(access, int(t)) for access, (w, ts) in zip(accesses, lanes, strict=True)
-                       for t in ts[w == word]]
-            for n, (a, one) in enumerate(touches):
-                for b, two in touches[n + 1:]:
-                    if one == two or a.op == b.op == "R" or a.op == b.op == "A":
-                        continue
-                    if one // 32 == two // 32 and a.epoch != b.epoch:
-                        continue
-                    kind = "RW" if "R" in (a.op, b.op) else "WW"
-                    block, other = one // self.threads, two // self.threads
-                    error = KernelError(
-                        "global_race", f"thread {one % self.threads} of block {block} ({a.op}, line"
-                        f" {a.line}) and thread {two % self.threads} of block {other} ({b.op}, line"
-                        f" {b.line}) touch element {word} of one array", line=max(a.line, b.line),
-                        block=min(block, other), race_kinds={kind: "cross_warp"})
-                    if block == other:
-                        return error
-                    self.between = self.between or error
+        here = [np.flatnonzero(np.isin(word, bad)) for word, _ in lanes]
+        touches = sorted(
+            (int(word[n]), int(lane[n]), number)
+            for number, ((word, lane), some) in enumerate(zip(lanes, here, strict=True))
+            for n in some)
+        for word, of_word in groupby(touches, key=itemgetter(0)):
+            all_of_word = list(of_word)
+            for _, of_block in groupby(all_of_word, key=lambda t: t[1] // space.threads):
+                error = _conflict(space, word, list(of_block), accesses)
+                if error is not None:
+                    return error
+            if self.between is None:
+                # One touch of each kind and block is enough: none conflict within a block.
+                firsts = {(lane // space.threads, accesses[number].op): (word, lane, number)
+                          for _, lane, number in reversed(all_of_word)}
+                by_op = {op: [t for (_, o), t in firsts.items() if o == op][:2] for op in "WAR"}
+                self.between = _conflict(space, word, [t for ts in by_op.values() for t in ts],
+                                         accesses)
         return None
 
-    def _own(self, memory: Memory, op: str, word: Array, block: Array, line: int) -> None:
-        """Note which blocks wrote; two plain writers, or a writer and an atomic, are a race."""
-        if memory not in self.blocks:
-            size = memory.flat.size
-            self.blocks[memory] = np.full(size, -1), np.full(size, -1)
-        writer, adder = self.blocks[memory]
-        clash = (writer[word] >= 0) & (writer[word] != block)
-        if op == "W":
-            clash |= ((adder[word] >= 0) & (adder[word] != block)) | (adder[word] == -2)
-            writer[word] = block
-        else:
-            old = adder[word]
-            adder[word] = block
-            many = ((old != -1) & (old != block)) | (adder[word] != block)
-            adder[word[many]] = -2
-        if clash.any() and self.between is None:
-            self.between = _between(int(word[clash][0]), "WW", line, int(block[clash][0]))
+    def _written(self, owners: Owners, access: Access, word: Array, block: Array) -> None:
+        """Two plain writers, or a writer and an atomic, of different blocks are a race."""
+        for other in "WA" if access.op == "W" else "W":
+            if other in owners.codes and self.between is None:
+                self.between = _clash(block * LINES + access.line, owners.codes[other][word], word,
+                                      "WW")
+        owners.note(access.op, word, block, access.line)
 
-    def _remember(self, space: Space, access: Access, numbers: Array) -> None:
+    def _read(self, space: Space, access: Access) -> None:
         key = access.key()
-        key = (key, int(numbers[0])) if key is not None else len(self.reads)
-        if key not in self.reads:
-            memory = access.array
-            assert isinstance(memory, Memory)
-            self.reads[key] = (memory, placed(space, access.at, access.mask),
-                               numbers[access.mask.index // space.threads], access.line)
+        if key is not None:
+            key = (key, int(space.numbers[0]))
+            if key in self.seen:
+                return
+            self.seen.add(key)
+        assert isinstance(access.array, Memory)
+        self._of(access.array).note("R", placed(space, access.at, access.mask), space.numbers[
+            access.mask.index // space.threads], access.line)
 
     def finish(self) -> None:
         """Raise what blocks do to each other.
@@ -212,18 +281,9 @@ class GlobalRaces:
         KernelError
             "global_race".
         """
-        for memory, word, block, line in self.reads.values():
-            if memory in self.blocks and self.between is None:
-                writer, adder = self.blocks[memory]
-                clash = ((writer[word] >= 0) & (writer[word] != block)) | (
-                    (adder[word] != -1) & (adder[word] != block))
-                if clash.any():
-                    self.between = _between(int(word[clash][0]), "RW", line, int(block[clash][0]))
+        for owners in self.owners.values():
+            for op in "WA":
+                if self.between is None and op in owners.codes and "R" in owners.codes:
+                    self.between = _clash(owners.codes["R"], owners.codes[op], None, "RW")
         if self.between is not None:
             raise self.between
-
-
-def _between(word: int, kind: str, line: int, block: int) -> KernelError:
-    return KernelError("global_race", f"block {block} and another touch element {word} of one "
-                       "array, and one of them writes", line=line, block=block,
-                       race_kinds={kind: "cross_warp"})

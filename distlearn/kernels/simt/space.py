@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlearn.kernels.counters import WARP
+from distlearn.kernels.errors import Place
 
 Array = NDArray[Any]
 AXES = {"gz": 0, "gy": 1, "gx": 2, "bz": 3, "by": 4, "bx": 5}
@@ -38,6 +39,13 @@ class Vec:
     def hi(self) -> int:
         """Greatest element."""
         return int(self.array.max())
+
+    @cached_property
+    def reach(self) -> int:
+        """No element is further from 0."""
+        if not self.terms:
+            return max(abs(self.lo), abs(self.hi))
+        return sum(abs(multiple) * self.space.reaches[basis] for basis, multiple in self.terms)
 
     @cached_property
     def rising(self) -> Array:
@@ -109,6 +117,11 @@ class Mask:
         self.space, self.array, self.static = space, array, static
         self.memo: dict[Any, Any] = {}
 
+    @property
+    def first(self) -> Place:
+        """Block and thread of the first active lane."""
+        return self.space.place(int(self.index[0]))
+
     @cached_property
     def count(self) -> int:
         """Active threads."""
@@ -172,7 +185,11 @@ class Mask:
 
 
 class Space:
-    """The threads of a rectangle of blocks; interns vectors and masks."""
+    """The threads of a rectangle of blocks; interns vectors and masks.
+
+    ``numbers`` are the numbers in the grid of the blocks that run now: a space serves one chunk of
+    a launch after another.
+    """
 
     def __init__(self, blocks: tuple[int, int, int], threads: tuple[int, int, int]) -> None:
         self.shape: tuple[int, int, int, int, int, int] = (*blocks, *threads)  # z, y, x each
@@ -180,18 +197,24 @@ class Space:
         self.threads = math.prod(threads)
         self.warps_per_block = -(-self.threads // WARP)
         self._bases: list[Array] = []
+        self.reaches: list[int] = []
         self._vecs: dict[tuple[tuple[int, int], ...], Vec] = {}
         self._masks: dict[tuple[Any, ...], Mask] = {}
         for axis in range(6):
             shape = [1] * 6
             shape[axis] = self.shape[axis]
-            self._bases.append(np.arange(self.shape[axis], dtype=np.int64).reshape(shape))
+            self._new_basis(np.arange(self.shape[axis], dtype=np.int64).reshape(shape))
         self.full = Mask(self, np.ones((1,) * 6, bool), True)
+        self.numbers: Array = np.arange(self.blocks)
 
     @cached_property
     def single(self) -> Space:
         """One block alone, for what is the same in all."""
         return Space((1, 1, 1), self.shape[3:])
+
+    def place(self, lane: int) -> Place:
+        """Block of the grid and thread of the block that a lane is, for errors."""
+        return {"block": int(self.numbers[lane // self.threads]), "thread": lane % self.threads}
 
     def axis(self, name: str) -> Sym | int:
         """A thread's coordinate along an axis; 0 along an axis of one."""
@@ -215,8 +238,12 @@ class Space:
         """A new basis vector of a non-affine expression of static ones."""
         if array.size == 1 or (array == array.flat[0]).all():
             return int(array.flat[0])
-        self._bases.append(array.astype(np.int64, copy=False))
-        return sym(self.vec({len(self._bases) - 1: 1}), 0)
+        return sym(self.vec({self._new_basis(array.astype(np.int64, copy=False)): 1}), 0)
+
+    def _new_basis(self, array: Array) -> int:
+        self._bases.append(array)
+        self.reaches.append(max(abs(int(array.min())), abs(int(array.max()))))
+        return len(self._bases) - 1
 
     def dynamic(self, array: Array) -> Vec:
         """A vector that depends on data: nothing about it is remembered."""

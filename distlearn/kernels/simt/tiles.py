@@ -58,7 +58,7 @@ def divergence(line: int, row: int, frame: Frame) -> KernelError:
     return KernelError(
         "warp_divergence", "all 32 lanes of a warp come to a wmma call, with the same row and "
         f"column; those of warp {row % space.warps_per_block} do not", line=line,
-        block=int(frame.machine.numbers[row // space.warps_per_block]),
+        block=int(space.numbers[row // space.warps_per_block]),
         thread=row % space.warps_per_block * WARP)
 
 

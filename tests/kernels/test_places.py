@@ -1,0 +1,150 @@
+"""Errors name the place: line, block and thread, whichever executor and part of the launch."""
+
+import textwrap
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from distlearn.kernels import KernelError, kernels_from_text, launch
+
+
+def kernel(body):
+    text = "def f(o, a):\n    i = cuda.grid(1)\n    t = cuda.threadIdx.x\n"
+    return kernels_from_text(text + textwrap.indent(body, "    "), f"<{hash(body)}>")["f"]
+
+
+def arrays():
+    return np.zeros(64, np.int32), np.arange(64, dtype=np.float32)
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("body", "kind", "line", "thread"), [
+    ("if i >= 13:\n    o[i + 99] = 1", "out_of_bounds", 5, 5),
+    ("if i >= 13:\n    o[i] = i * 2000000000", "int32_overflow", 5, 5),
+    ("if i >= 13:\n    o[i] = int32(a[i] * 1e9)", "int32_overflow", 5, 5),
+    ("o[i] = 5 // (i - 13 if a[i] > 12.5 else 1)", "division_by_zero", 4, 5),
+    ("o[i] = 7 % ((13 - i) * (i // 13) + (1 - i // 13))", "division_by_zero", 4, 5),
+    ("if i < 13:\n    v = 1\no[i] = 1\no[i] = v", "unbound_variable", 7, 5),
+    ("if i >= 13:\n    store2(o, 2 * (i % 4) + 1, cuda.int32x2(1, 2))", "misaligned_address", 5, 5),
+    ("s = cuda.shared.array(8, int32)\nif i < 13:\n    s[t] = 1\nif i == 13:\n    o[i] = s[t]",
+     "uninitialised_shared_read", 8, 5),
+    ("if i >= 13:\n    while a[0] == 0.0:\n        pass", "spin_wait", 5, 5),
+])
+def test_line_block_and_thread(body, kind, line, thread, executor):
+    with pytest.raises(KernelError) as caught:
+        launch(kernel(body), 4, 8, *arrays(), executor=executor)
+    error = caught.value
+    assert (error.kind, error.line, error.block, error.thread) == (kind, line, 1, thread)
+
+
+@pytest.mark.parametrize(("body", "kind"), [
+    ("if cuda.blockIdx.x == 700:\n    o[10**7] = 1", "out_of_bounds"),
+    ("if cuda.blockIdx.x == 700:\n    x = load2(a, 1)", "misaligned_address"),
+    ("if cuda.blockIdx.x == 700 and t < 5:\n    cuda.syncthreads()", "barrier_divergence"),
+    ("s = cuda.shared.array(4, int32)\nif cuda.blockIdx.x == 700:\n    s[0] = 1", "race"),
+    ("if cuda.blockIdx.x == 700:\n    o[t // 2] = 1", "global_race"),
+    ("if cuda.blockIdx.x == 700 and t < 9:\n    x = wmma.fill_fragment(0)", "warp_divergence"),
+])
+def test_blocks_are_those_of_the_grid_when_they_run_in_parts(body, kind):
+    """128 threads, 65,536 at a time: block 700 is not in the first part."""
+    with pytest.raises(KernelError) as caught:
+        launch(kernel(body), 800, 128, *arrays())
+    assert (caught.value.kind, caught.value.block) == (kind, 700)
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("body", "kinds"), [
+    ("if i == 500 * 128:\n    o[0] = 1\nif i == 700 * 128:\n    o[0] = 2", "WW"),
+    ("if i == 500 * 128:\n    o[0] = 1\nif i == 700 * 128:\n    a[0] = o[0]", "RW"),
+    ("if i % 12800 == 0:\n    a[i // 12800] = o[0]\nif i == 700 * 128:\n    o[0] = 2", "RW"),
+    ("cuda.atomic.add(o, 0, 1)\nif i == 700 * 128:\n    o[0] = 2", "WW"),
+    ("cuda.atomic.add(o, 0, 1)\nif i == 700 * 128:\n    a[0] = o[0]", "RW"),
+    ("a[0] = a[0] + 1.0", None),
+])
+def test_blocks_far_apart_race(body, kinds, executor):
+    blocks, threads = 800, 128
+    if executor == "oracle":  # the same with fewer
+        blocks, threads = 80, 4
+        body = body.replace("12800", "40").replace("128", "4").replace("00 *", "0 *")
+    with pytest.raises(KernelError) as caught:
+        launch(kernel(body), blocks, threads, *arrays(), executor=executor)
+    assert caught.value.kind == "global_race"
+    assert kinds is None or set(caught.value.race_kinds) == {kinds}
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_threads_that_have_returned_are_missing_at_a_barrier(executor):
+    with pytest.raises(KernelError, match=r"7 of 8 threads.*have returned") as caught:
+        launch(kernel("if t == 7:\n    return\ncuda.syncthreads()"), 1, 8, *arrays(),
+               executor=executor)
+    assert caught.value.kind == "barrier_divergence"
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_integers_are_64_bits_wide_until_they_are_stored(executor):
+    """As numba types them: int32 + int32 is int64; what is stored or cast must fit."""
+    o, a = np.zeros(8, np.int64), np.zeros(8)
+    launch(kernel("x = int32(2000000000)\no[i] = x + x\no[i] += (i - 3) * 4611686018427387904\n"
+                  "h = i * 6364136223846793005 + 1442695040888963407\nfor k in range(i % 3):\n"
+                  "    h = (h ^ (h >> 12)) * 2685821657736338717\n"
+                  "if h < 0:\n    h -= 4611686018427387904 * i\no[i] ^= h"), 1, 8, o, a,
+           executor=executor)
+
+    def wrapped(x):
+        return (x + 2**63) % 2**64 - 2**63
+
+    for i in range(8):
+        h = wrapped(i * 6364136223846793005 + 1442695040888963407)
+        for _ in range(i % 3):
+            h = wrapped((h ^ (h >> 12)) * 2685821657736338717)
+        h = wrapped(h - 2**62 * i) if h < 0 else h
+        assert o[i] == wrapped(4 * 10**9 + (i - 3) * 2**62) ^ h
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_a_loop_that_changes_a_local_array_is_no_wait(executor):
+    o, a = arrays()
+    launch(kernel("n = cuda.local.array(1, int32)\nn[0] = 0\nwhile n[0] < t:\n    n[0] += 1\n"
+                  "o[i] = n[0]"), 1, 64, o, a, executor=executor)
+    assert o.tolist() == list(range(64))
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_atomics_of_all_threads_happen_in_lockstep(executor):
+    """24 threads draw numbers until they get one above 99: each in its turn, 24 a round."""
+    o, a = np.zeros(64, np.int32), np.zeros(64, np.float32)
+    report = launch(kernel("n = 0\nwhile cuda.atomic.add(o, 63, 1) < 99:\n    n += 1\no[i] = n"),
+                    3, 8, o, a, executor=executor)
+    assert o[:24].tolist() == [5] * 3 + [4] * 21
+    assert report.counters["atomic_requests"] == 3 * 5 + 1
+    assert report.counters["atomic_conflicts"] == 3 * 5 * 7 + 2
+
+
+def test_a_lock_that_lanes_of_one_warp_wait_for_is_refused():
+    body = "while cuda.atomic.cas(o, 0, 0, 1) != 0:\n    pass\ncuda.atomic.exch(o, 0, 0)"
+    for executor in ("simt", "oracle"):
+        with pytest.raises(KernelError) as caught:
+            launch(kernel(body), 1, 8, *arrays(), executor=executor)
+        assert caught.value.kind == "spin_wait"
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_a_shuffle_waits_for_lanes_that_are_still_in_a_loop(executor):
+    o, a = arrays()
+    launch(kernel("v = t\nfor k in range(t % 5):\n    v += cuda.shfl_sync(0xffffffff, 100, 0)\n"
+                  "o[i] = cuda.shfl_down_sync(0xffffffff, v, 1)"), 1, 32, o, a, executor=executor)
+    v = np.array([t + 100 * (t % 5) for t in range(32)])
+    assert o[:32].tolist() == [*v[1:], v[31]]
+
+
+def test_race_checks_take_twice_the_memory_that_is_written():
+    n = 1 << 19
+    made = [np.zeros(n, np.float32) for _ in range(2)]
+    tracemalloc.start()
+    try:
+        launch(kernel("o[i] = a[i]"), n // 256, 256, *made)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * 4 * n + 6 * 2**20  # and what 65,536 threads compute with
