@@ -34,6 +34,7 @@ from distlearn.plots.timeline_parts import (
 COLOURS = PALETTE["light"]
 _HEIGHT = 0.84  # of a box, where the distance between ranks is 1
 _HEIGHT_OVER_TRANSFERS = 0.64
+_LEGEND_WIDTH = 110  # letters; a wider one would squeeze the rows
 
 
 def timeline(timeline: Timeline, *, memory: bool = True, title: str | None = None,
@@ -232,12 +233,13 @@ def _legend_texts(timeline: Timeline) -> list[str]:
 
 
 def _legend_rows(timeline: Timeline) -> int:
-    """One row for plain schedules; for the others as many as columns that fit need."""
-    texts = _legend_texts(timeline)
-    if set(kinds_of(timeline)) <= set("FBIW") and len(texts) == len(kinds_of(timeline)) + 1:
+    """One row where a plain schedule's entries fit; else as many as columns that fit need."""
+    texts, patch = _legend_texts(timeline), 4 + 2 * shades_of(timeline)
+    plain = set(kinds_of(timeline)) <= set("FBIW") and len(texts) == len(kinds_of(timeline)) + 1
+    if plain and sum(len(text) + patch for text in texts) <= _LEGEND_WIDTH:
         return 1
-    wide = max(map(len, texts)) + 4 + 2 * shades_of(timeline)
-    return math.ceil(len(texts) / min(max(110 // wide, 1), 3))
+    wide = max(map(len, texts)) + patch
+    return math.ceil(len(texts) / min(max(_LEGEND_WIDTH // wide, 1), 3))
 
 
 def _dark_recomputation() -> dict[str, str]:

@@ -86,6 +86,13 @@ def test_chunks_are_in_the_legend() -> None:
     assert len(fills) == 3 + 3 + 1
 
 
+def test_a_wide_legend_leaves_the_rows_their_width() -> None:
+    costs = Costs(F=1 / 2, I=1 / 2, W=1 / 2)
+    figure = plots.timeline(simulate(build("zb_v", 4, 8), costs), memory=False)
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_position().width > 0.8
+
+
 def test_shows_itself_the_same_each_time() -> None:
     def text() -> str:
         return plots.timeline(simulate(build("1f1b", 2, 3)))._repr_svg_()  # type: ignore[attr-defined]
