@@ -6,15 +6,19 @@ that are the same everywhere, each an explorer of one rule of the hardware.
 
 from __future__ import annotations
 
+from distlearn.widgets.bank_conflict_explorer import BankConflictExplorer
 from distlearn.widgets.coalescing_explorer import CoalescingExplorer
 from distlearn.widgets.collective_stepper import CollectiveStepper
 from distlearn.widgets.face import Face, StaticFace
 from distlearn.widgets.pipeline_explorer import PipelineExplorer
+from distlearn.widgets.thread_index_explorer import ThreadIndexExplorer
 
 __all__ = [
+    "BankConflictExplorer",
     "CoalescingExplorer",
     "CollectiveStepper",
     "Face",
     "PipelineExplorer",
     "StaticFace",
+    "ThreadIndexExplorer",
 ]

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from py_mini_racer import MiniRacer
 
-from distlearn.kernels import cuda, kernel, launch
-from distlearn.widgets import CoalescingExplorer
+from distlearn.kernels import cuda, float32, kernel, launch
+from distlearn.kernels.intrinsics import load2, load4
+from distlearn.widgets import BankConflictExplorer, CoalescingExplorer, ThreadIndexExplorer
+from distlearn.widgets.bank_conflict_explorer import place
 from distlearn.widgets.face import asset
 from distlearn.widgets.lane_patterns import PATTERNS, lane_elements
 from distlearn.widgets.panel import Panel
@@ -69,3 +71,71 @@ def test_coalescing() -> None:
         counted = report.counters
         assert (counted["global_load_sectors"], counted["global_load_lines"]) == (
             sectors + 4, lines + 1)  # the places are 32 ints in a row
+
+
+@kernel
+def banks(places, each, out):  # type: ignore[no-untyped-def]
+    s = cuda.shared.array(9600, float32)
+    i = cuda.threadIdx.x
+    for k in range(i, 9600, 32):
+        s[k] = k
+    cuda.syncthreads()
+    if each == 1:
+        out[i] = s[places[i]]
+    elif each == 2:
+        out[i] = load2(s, 2 * places[i]).x
+    else:
+        out[i] = load4(s, 4 * places[i]).x
+
+
+def test_bank_conflicts() -> None:
+    settings = some(200, lambda chance: {
+        **lanes(chance), "item": chance.choice((4, 8, 16)), "padding": chance.randint(0, 4),
+        "swizzle": chance.random() < 0.4})
+    assert_twins(BankConflictExplorer(), "bankConflictView(setting)", settings)
+    for setting in settings[:12]:  # and the executor counts the same
+        each = setting["item"] // 4
+        places = np.array([place(setting, e) for e in lane_elements(setting)], np.int32)
+        if places.max() * each >= 9600 - each:
+            continue
+        report = launch(banks, 1, 32, places, each, np.zeros(32, np.float32))
+        explorer = BankConflictExplorer()
+        explorer.setting = setting
+        assert report.counters["shared_load_wavefronts"] == int(explorer.view().numbers[0][1])
+
+
+@kernel
+def whereabouts(out):  # type: ignore[no-untyped-def]
+    x, y, z = cuda.grid(3)
+    out[z, y, x, 0] = cuda.laneid
+    out[z, y, x, 1] = cuda.blockIdx.y
+    out[z, y, x, 2] = cuda.threadIdx.y
+
+
+def grids(chance: random.Random) -> Setting:
+    setting: Setting = {}
+    for name, most in (("blockDim", (32, 8, 4)), ("gridDim", (8, 3, 2)), ("array", (256, 24, 8))):
+        axes = chance.randint(1, 3)
+        setting |= {f"{name}.{a}": chance.randint(1, most[i]) if i < axes else 1
+                    for i, a in enumerate("xyz")}
+    setting["thread"] = [chance.randrange(setting[f"blockDim.{a}"] * setting[f"gridDim.{a}"])
+                         for a in "xyz"]
+    return setting
+
+
+def test_thread_indices() -> None:
+    settings = some(300, grids)
+    assert_twins(ThreadIndexExplorer(), "threadIndexView(setting)", settings)
+    for setting in settings[:6]:
+        block, grid = (tuple(setting[f"{n}.{a}"] for a in "xyz") for n in ("blockDim", "gridDim"))
+        out = np.zeros((*(b * g for b, g in zip(block[::-1], grid[::-1], strict=True)), 3), int)
+        launch(whereabouts, grid, block, out)
+        x, y, z = setting["thread"]
+        lane, outer, inner = out[z, y, x]
+        explorer = ThreadIndexExplorer()
+        explorer.setting = setting
+        numbers = {name: value for name, value, _ in explorer.view().numbers}
+        assert numbers["warp, lane"].endswith(f", {lane}")
+        if ", " in numbers["threadIdx"]:
+            assert numbers["blockIdx"].strip("()").split(", ")[1] == str(outer)
+            assert numbers["threadIdx"].strip("()").split(", ")[1] == str(inner)
