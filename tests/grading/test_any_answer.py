@@ -42,7 +42,7 @@ def verdict(question: Question, values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("question", questions(), ids=lambda question: question.id)
-@settings(max_examples=40)
+@settings(max_examples=15)  # of each question; the examples below are the ones that broke it
 @given(values=st.lists(VALUES, min_size=1, max_size=2))
 @example(values=[10**400])
 @example(values=[[1e308, -1e308] * 4, 2**1000])
