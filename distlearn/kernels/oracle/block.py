@@ -13,7 +13,7 @@ from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECT
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import EXITED, KernelError
 from distlearn.kernels.memory import Global
-from distlearn.kernels.oracle.races import Interval, Touch
+from distlearn.kernels.oracle.races import Interval
 from distlearn.kernels.oracle.thread import Key, Meeting, Small, Thread
 from distlearn.kernels.oracle.warp import exchange
 
@@ -162,11 +162,12 @@ class Block:
             space, number = "shared", array.number
         self.requests[thread.warp, (*key, piece), op, space, array.dtype.itemsize, width, line
                       ].append((thread.number, flat))
-        cell = 1 if isinstance(array, Global) else array.cell
+        cell = 1 if space == "global" else array.cell
+        touch, words = (op, thread.number, thread.epoch, line), self.interval.words
         for unit in range(flat * cell, (flat + width) * cell):
-            self.interval.add((space, number, unit), Touch(op, thread.number, thread.epoch, line))
-            if isinstance(array, Global):
-                self.grid.touch(self.number, op, number, unit, line)
+            words[space, number, unit].add(touch)
+            if space == "global":
+                self.grid.touched[number, unit].setdefault((self.number, op), line)
                 continue
             if op != "W" and unit not in array.written and not any(
                     t == thread.number or (t // 32 == thread.warp and e < thread.epoch)

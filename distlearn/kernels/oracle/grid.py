@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from itertools import product
 from typing import Any
 
@@ -38,10 +40,6 @@ class Grid:
             self._codes[kernel] = rewrite(kernel)
         return self._codes[kernel]
 
-    def touch(self, block: int, op: str, memory: int, flat: int, line: int) -> None:
-        """Note which block touched an element of global memory."""
-        self.touched[memory, flat].setdefault((block, op), line)
-
     def places(self, at: Dim3) -> list[dict[str, int]]:
         """Coordinates of the threads of the block at ``at`` (x, y, z), x fastest."""
         fixed = {f"{name}.{axis}": triple[i]
@@ -68,6 +66,18 @@ class Grid:
         return None
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the cycle collector: it would look at millions of live tuples again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
         shared_bytes: int = 0) -> Tally:
     """Run a launch thread by thread; ``shared_bytes`` of dynamic shared memory a block.
@@ -91,7 +101,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
             if end.value is not None:
                 failures.append((end.value[0], number, end.value[2]))
 
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), _uncollected():
         for number, (k, j, i) in enumerate(product(range(z), range(y), range(x))):
             running[number] = Block(launch, number, launch.places((i, j, k))).run(arguments)
             advance(number)

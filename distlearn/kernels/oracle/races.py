@@ -20,23 +20,19 @@ Word = tuple[str, int, int]  # "shared" or "global", number of the array, elemen
 
 
 class Interval:
-    """What a block's threads touched since its last barrier."""
+    """What a block's threads touched since its last barrier; a touch may be any such tuple."""
 
     def __init__(self) -> None:
-        self.words: defaultdict[Word, set[Touch]] = defaultdict(set)
-
-    def add(self, word: Word, touch: Touch) -> None:
-        """Remember an access."""
-        self.words[word].add(touch)
+        self.words: defaultdict[Word, set[tuple[str, int, int, int]]] = defaultdict(set)
 
     def races(self, space: str) -> tuple[dict[str, str], list[tuple[Touch, Touch, Word]]]:
         """Kinds of conflicts in a space ("cross_warp" beats "same_warp"), and the pairs."""
         kinds: dict[str, str] = {}
         pairs = []
         for word, touches in self.words.items():
-            if word[0] != space or all(t.op == "R" for t in touches):
+            if word[0] != space or len(touches) == 1 or all(t[0] == "R" for t in touches):
                 continue
-            for a, b in combinations(sorted(touches), 2):
+            for a, b in combinations(map(Touch._make, sorted(touches)), 2):
                 if conflict(a, b):
                     kind = "WW" if "R" not in (a.op, b.op) else "RW"
                     cross = a.thread // 32 != b.thread // 32

@@ -235,9 +235,10 @@ class Thread:
             raise KernelError("unsupported", "an element needs one index per axis of an array",
                               line=line)
         flat: int = array.start
-        for axis, (i, n, stride) in enumerate(zip(indices, array.shape, array.strides,
-                                                  strict=True)):
-            flat += self.inside(line, array, axis, i, n) * stride
+        for i, n, stride in zip(indices, array.shape, array.strides, strict=True):
+            if type(i) is not int or not 0 <= i < n:
+                i = self.inside(line, array, indices.index(i), i, n)
+            flat += i * stride
         return flat
 
     def inside(self, line: int, array: Global | Small, axis: int, i: Any, n: int) -> int:
@@ -256,7 +257,9 @@ class Thread:
 
     def view(self, site: int, array: Any, index: Any) -> Any:
         """The part of an array that an index with slices means; None for one element."""
-        if not isinstance(array, Global | Small):
+        if not isinstance(array, Global | Small) or (
+                type(index) is tuple and len(index) == len(array.shape) and slice not in map(
+                    type, index)):
             return None
         line = self.line_of(site)
         indices, part = indices_of(index, len(array.shape), line)
@@ -280,9 +283,10 @@ class Thread:
         """Read an element, or an item of a tuple."""
         if isinstance(array, tuple):
             return array[index]
-        part = self.view(site, array, index)
-        if part is not None:
-            return part
+        if type(index) is not int or len(array.shape) > 1:
+            part = self.view(site, array, index)
+            if part is not None:
+                return part
         flat = self.element(site, array, index)
         if isinstance(array, Small) and array.space == "local":
             if flat not in array.written:

@@ -15,7 +15,7 @@ import numpy as np
 
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Memory
-from distlearn.kernels.oracle.races import Interval, Touch
+from distlearn.kernels.oracle.races import Interval
 from distlearn.kernels.simt.access import Storage, placed
 from distlearn.kernels.simt.numbers import Whole
 from distlearn.kernels.simt.space import Array, Mask, Space
@@ -73,8 +73,8 @@ def shared_race(space: Space, accesses: list[Access], clean: set[Any]) -> Kernel
         for access, (owners, who, at) in zip(accesses, lanes, strict=True):
             here = owners == block
             for thread, element in zip(who[here].tolist(), at[here].tolist(), strict=True):
-                interval.add(("shared", access.array.number, element),
-                             Touch(access.op, thread, access.epoch, access.line))
+                interval.words["shared", access.array.number, element].add(
+                    (access.op, thread, access.epoch, access.line))
         kinds, pairs = interval.races("shared")
         if kinds:
             a, b, word = min(pairs)
