@@ -35,8 +35,11 @@ def mpirun(
 ) -> None:
     """Run a Python script on N MPI processes.
 
-    Knows the flags of Open MPI, MPICH and Intel MPI; a rank that fails ends the whole job with its
-    traceback. Exit code: that of the job; 2 if there is no MPI; 1 if its time is up.
+    Knows the flags of Open MPI, MPICH and Intel MPI.
+
+    A rank that fails ends the whole job, and its traceback is shown.
+
+    Exit code: that of the job; 2 if there is no MPI; 1 if its time is up.
     """
     from distlearn.comm import EngineError, TimeLimitError
     from distlearn.comm import mpirun as start

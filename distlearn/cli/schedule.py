@@ -214,6 +214,7 @@ def _parameters(function: Any) -> str:
     lines = lines[lines.index("Parameters") + 2 :]
     end = next((k for k, line in enumerate(lines) if line and not line.strip("-")), len(lines) + 1)
     entries: list[str] = []
+    given = inspect.signature(function).parameters
     for line in lines[: end - 1]:  # the title of the next section is above its dashes
         if line.strip() and not line.startswith(" "):
             names, _, kind = line.partition(" : ")
@@ -221,6 +222,9 @@ def _parameters(function: Any) -> str:
             choices = re.match("{(.*?)}", kind.replace('"', ""))  # the first is the default
             entries.append(f"{names}: " + (
                 choices[1].replace(",", " (default),", 1) + "." if choices else ""))
+            default = given[names].default if names in given and names != "v" else None
+            if default is not None and not choices:
+                entries[-1] += f"default {str(default).lower()}."
         elif line.strip():
             entries[-1] += (" " if entries[-1][-1] != " " else "") + line.strip()
     return "\n".join(entries).replace("``", "")
@@ -232,8 +236,9 @@ def validate(
 ) -> None:
     """Check a schedule written as text: complete, each action once, no deadlock.
 
-    The text is what [bold]distlearn schedule NAME --text[/bold] prints. An invalid schedule gives
-    exit code 1 and one line that says what is missing, there twice, or who waits for whom.
+    The text is what [bold]distlearn schedule NAME --text[/bold] prints.
+
+    Of an invalid one, a line says what is missing, there twice, or who waits for whom.
     """
     from distlearn.pipeline import Schedule, ScheduleError
     from distlearn.pipeline import validate as check

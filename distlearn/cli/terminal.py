@@ -109,16 +109,24 @@ def legend(timeline: Timeline, drawing: Drawing, idle: str = "·") -> Text:
     elif not drawing.labelled:
         text.append(f"\nOne column is {1 / drawing.scale:.3g} of time, named by what takes most "
                     "of it. Wider (--width), wrapped (--wrap) or as --svg, each box shows.")
-    elif timeline.schedule.v > 1:
-        text.append("\nF4.2 is the forward of stage 4, microbatch 2.")
-    else:
+    elif _plain(timeline):
         text.append("\nF2 is the forward of microbatch 2.")
+    elif timeline.schedule.slices > 1:
+        text.append("\nF1.2.0 is the forward of stage 1, microbatch 2, slice 0.")
+    else:
+        text.append("\nF1.2 is the forward of stage 1, microbatch 2.")
     return text
 
 
+def _plain(timeline: Timeline) -> bool:
+    """Whether a kind and a microbatch name an action of a rank."""
+    made = timeline.schedule
+    return made.v == 1 and made.slices == 1 and not made.copies
+
+
 def _label(timeline: Timeline, event: Event) -> str:
-    action, made = event.action, timeline.schedule
-    plain = made.v == 1 and made.slices == 1 and not made.copies and len(action.parts) == 1
+    action = event.action
+    plain = _plain(timeline) and len(action.parts) == 1
     return f"{action.kind}{action.microbatch}" if plain else str(action)
 
 

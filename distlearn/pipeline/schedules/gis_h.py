@@ -27,7 +27,7 @@ def order(p: int, m: int, v: int, group: int | None = None, offload: int = 0) ->
 
 def bubble_time(p: int, m: int, v: int, costs: Costs, group: int | None = None,
                 offload: int = 0) -> float:
-    """GIS's formula."""
+    """Idle time of a rank as for gis, ``(p-1)(F+I) + (p-group)(v-1) F``."""
     return grouped_bubble("gis_h", p, m, v, (p + 1) // 2 if group is None else group, costs)
 
 
