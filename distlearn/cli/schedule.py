@@ -223,7 +223,7 @@ def _parameters(function: Any) -> str:
             entries.append(f"{names}: " + (
                 choices[1].replace(",", " (default),", 1) + "." if choices else ""))
             default = given[names].default if names in given and names != "v" else None
-            if default is not None and not choices:
+            if default not in (None, inspect.Parameter.empty) and not choices:
                 entries[-1] += f"default {str(default).lower()}."
         elif line.strip():
             entries[-1] += (" " if entries[-1][-1] != " " else "") + line.strip()

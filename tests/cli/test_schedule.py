@@ -196,6 +196,8 @@ def test_not_a_schedule(cli):
 
 def test_schedules_lists_every_name_and_parameter(cli):
     result = cli("schedules")
+    assert "slices: default 2." in result.stdout
+    assert "<class" not in result.stdout
     assert result.exit_code == 0
     for name in NAMES:
         assert re.search(rf"^{name} ", result.output, re.M)
