@@ -10,6 +10,7 @@ from distlearn.widgets.bank_conflict_explorer import BankConflictExplorer
 from distlearn.widgets.coalescing_explorer import CoalescingExplorer
 from distlearn.widgets.collective_stepper import CollectiveStepper
 from distlearn.widgets.face import Face, StaticFace
+from distlearn.widgets.occupancy_explorer import OccupancyExplorer
 from distlearn.widgets.pipeline_explorer import PipelineExplorer
 from distlearn.widgets.thread_index_explorer import ThreadIndexExplorer
 
@@ -18,6 +19,7 @@ __all__ = [
     "CoalescingExplorer",
     "CollectiveStepper",
     "Face",
+    "OccupancyExplorer",
     "PipelineExplorer",
     "StaticFace",
     "ThreadIndexExplorer",

@@ -12,10 +12,16 @@ from py_mini_racer import MiniRacer
 
 from distlearn.kernels import cuda, float32, kernel, launch
 from distlearn.kernels.intrinsics import load2, load4
-from distlearn.widgets import BankConflictExplorer, CoalescingExplorer, ThreadIndexExplorer
+from distlearn.widgets import (
+    BankConflictExplorer,
+    CoalescingExplorer,
+    OccupancyExplorer,
+    ThreadIndexExplorer,
+)
 from distlearn.widgets.bank_conflict_explorer import place
 from distlearn.widgets.face import asset
 from distlearn.widgets.lane_patterns import PATTERNS, lane_elements
+from distlearn.widgets.occupancy_explorer import GPUS, MOST_SHARED
 from distlearn.widgets.panel import Panel
 
 Setting = dict[str, Any]
@@ -139,3 +145,10 @@ def test_thread_indices() -> None:
         if ", " in numbers["threadIdx"]:
             assert numbers["blockIdx"].strip("()").split(", ")[1] == str(outer)
             assert numbers["threadIdx"].strip("()").split(", ")[1] == str(inner)
+
+
+def test_occupancy() -> None:
+    assert_twins(OccupancyExplorer(), "occupancyView(data.sms, setting)", some(120, lambda chance: {
+        "device": chance.choice(GPUS), "threads": 32 * chance.randint(1, 32),
+        "registers": chance.randint(0, 255),
+        "shared": chance.randint(0, chance.choice((0, 20_000, MOST_SHARED)))}))

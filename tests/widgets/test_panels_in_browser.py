@@ -8,14 +8,19 @@ from typing import Any
 
 import pytest
 
-from distlearn.widgets import BankConflictExplorer, CoalescingExplorer, ThreadIndexExplorer
+from distlearn.widgets import (
+    BankConflictExplorer,
+    CoalescingExplorer,
+    OccupancyExplorer,
+    ThreadIndexExplorer,
+)
 from distlearn.widgets.panel import Panel
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).parents[1] / "browser" / "vendor" / "axe.min.js"
 
 
-PANELS = (CoalescingExplorer, BankConflictExplorer, ThreadIndexExplorer)
+PANELS = (CoalescingExplorer, BankConflictExplorer, ThreadIndexExplorer, OccupancyExplorer)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +110,19 @@ def test_bank_conflicts(show: Callable[..., Any]) -> None:
     face.locator("[name=item]").select_option("16")
     face.locator("[name=offset]").fill("5")
     assert_shows(face, BankConflictExplorer(offset=5, padding=1, item_bytes=16, lane=31))
+
+
+def test_occupancy(show: Callable[..., Any]) -> None:
+    face = show(OccupancyExplorer())
+    press(face, "ArrowRight", "ArrowUp", "ArrowUp")
+    assert_shows(face, OccupancyExplorer(threads=288, registers=66))
+    face.locator('[data-pick="threads:1024"]').click()
+    face.locator("[name=device]").select_option("H100-SXM5-80GB")
+    face.locator("[name=shared]").fill("240000")  # more than there is: not taken
+    face.locator("[name=registers]").fill("255")
+    assert_shows(face, OccupancyExplorer("H100-SXM5-80GB", 1024, 255))  # cannot launch
+    face.locator("[name=shared]").fill("9000")
+    assert_shows(face, OccupancyExplorer("H100-SXM5-80GB", 1024, 255, 9000))
 
 
 def test_all_on_one_page(show: Callable[..., Any]) -> None:
