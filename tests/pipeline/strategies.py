@@ -23,7 +23,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "interleaved_zero_bubble": {"group": st.none() | st.integers(1, 24)},
     "zb_v": {"method": st.sampled_from(("handcrafted", "heuristic"))},
     "gis": {"group": st.none() | st.integers(1, 12), "offload": st.integers(0, 4)},
-    "gis_h": {"offload": st.integers(0, 4)},
+    "gis_h": {"group": st.none() | st.integers(1, 12), "offload": st.integers(0, 4)},
     "seq1f1b": {"slices": st.integers(1, 4)},
     "terapipe": {"slices": st.integers(1, 4)},
     "pipedream": {"vertical_sync": st.booleans()},

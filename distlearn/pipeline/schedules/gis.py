@@ -15,6 +15,7 @@ from distlearn.pipeline.action import Action
 from distlearn.pipeline.costs import Costs
 from distlearn.pipeline.schedule import Schedule
 from distlearn.pipeline.schedules.interleaved_1f1b import walk
+from distlearn.pipeline.validate import ScheduleError, validate
 
 
 def order(p: int, m: int, v: int, group: int | None = None, offload: int = 0) -> Schedule:
@@ -25,7 +26,8 @@ def order(p: int, m: int, v: int, group: int | None = None, offload: int = 0) ->
     p, m, v : int
         Pipeline ranks, microbatches, stages per rank; any m >= 1.
     group : int, optional
-        Microbatches that take a turn on one chunk, ``ceil(p/2) <= group <= p``. Default p.
+        Microbatches that take a turn on one chunk. Default p. From ``ceil(p/2)`` on (the paper's
+        range ends at p) every group runs; a smaller one is accepted if it does not deadlock.
     offload : int
         Of how many chunks the activations go to host memory in between, the first ones first
         (theirs live longest): 0 .. v.
@@ -35,18 +37,26 @@ def order(p: int, m: int, v: int, group: int | None = None, offload: int = 0) ->
 
 def grouped(name: str, p: int, m: int, v: int, group: int, offload: int) -> Schedule:
     """The order for one group size (gis and gis_h)."""
-    if not (p + 1) // 2 <= group <= p:
-        raise ValueError(f"{name} needs ceil(p/2) <= group <= p; got p={p} group={group}")
+    if group < 1:
+        raise ValueError(f"{name} needs group >= 1; got group={group}")
     if not 0 <= offload <= v:
         raise ValueError(f"{name} needs 0 <= offload <= v={v} chunks; got offload={offload}")
-    full = -(-m // group) * group  # whole groups; what is beyond m is left out
-    turns = walk(full, v, group)
+    size = min(group, m)  # one group of more microbatches than there are is one of all of them
+    turns = walk(-(-m // size) * size, v, size)  # whole groups; what is beyond m is left out
     ranks = tuple(
-        tuple(_swapped([a for a in _rank(p, v, r, turns, group * (v - 1) + p - r)
+        tuple(_swapped([a for a in _rank(p, v, r, turns, size * (v - 1) + p - r)
                         if a.microbatch < m], offload * p))
         for r in range(p))
     placement = tuple(stage % p for stage in range(p * v))
-    return Schedule(name, p, m, v, placement=placement, ranks=ranks)
+    schedule = Schedule(name, p, m, v, placement=placement, ranks=ranks)
+    if group < (p + 1) // 2:  # outside the sufficient rule: see whether it runs
+        try:
+            validate(schedule)
+        except ScheduleError as error:
+            raise ValueError(
+                f"{name} needs group >= ceil(p/2), or a group that runs nevertheless; "
+                f"got p={p} m={m} v={v} group={group}, which does not: {error}") from None
+    return schedule
 
 
 def _rank(p: int, v: int, r: int, turns: list[tuple[int, int]], first: int) -> Iterator[Action]:
@@ -81,9 +91,9 @@ def _swapped(row: list[Action], stages: int) -> Iterator[Action]:
 
 def bubble_time(p: int, m: int, v: int, costs: Costs, group: int | None = None,
                 offload: int = 0) -> float:
-    """Idle time of a rank, ``(p-1)(F+I)`` for groups of p that divide m; thin-stage times.
+    """Idle time of a rank, ``(p-1)(F+I)`` for groups of p or more that divide m; thin-stage times.
 
-    Smaller groups add ``(p-group)(v-1) F``, for F = I = W.
+    Smaller groups, down to ``ceil(p/2)``, add ``(p-group)(v-1) F``, for F = I = W.
     """
     return grouped_bubble("gis", p, m, v, p if group is None else group, costs)
 
@@ -93,10 +103,10 @@ def grouped_bubble(name: str, p: int, m: int, v: int, group: int, costs: Costs) 
     F, _, I, W = costs.uniform()
     if m % group:
         raise ValueError(f"{name}'s bubble formula needs m % group == 0; got m={m} group={group}")
-    if group < p and not F == I == W:
-        raise ValueError(f"{name}'s bubble formula needs group = p or F = I = W; got group={group} "
-                         f"F={F} I={I} W={W}")
-    return (p - 1) * (F + I) + (p - group) * (v - 1) * F
+    if group < p and not (F == I == W and group >= (p + 1) // 2):
+        raise ValueError(f"{name}'s bubble formula needs group >= p, or F = I = W and group >= "
+                         f"ceil(p/2); got p={p} group={group} F={F} I={I} W={W}")
+    return (p - 1) * (F + I) + max(0, p - group) * (v - 1) * F
 
 
 def peak_activations(p: int, m: int, v: int, r: int, group: int | None = None,
