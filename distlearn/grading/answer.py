@@ -17,12 +17,14 @@ from distlearn.grading.plain import Other
 class View(NamedTuple):
     """The part of an answer that shows why it is wrong, beside what is wanted there.
 
-    ``part`` names it, such as "the result of rank 2"; "" if it is the whole answer.
+    ``part`` names it, such as "the result of rank 2"; "" if it is the whole answer. ``listing`` is
+    the source, if a count per line says more: number, text and count of each line.
     """
 
     got: Any
     wanted: Any
     part: str = ""
+    listing: tuple[tuple[int, str, int], ...] = ()
 
 
 class Answer(Protocol):

@@ -43,8 +43,9 @@ class Array(Answer):
 
     def same(self, got: Any, wanted: Any) -> bool:
         """See `Answer`."""
+        slack = self._slack(wanted)
         return shape(got) == shape(wanted) and all(
-            _close(a, b, self._slack(wanted))
+            _close(a, b, slack)
             for (_, a), (_, b) in zip(_items(got), _items(wanted), strict=True))
 
     def hint(self, got: Any, wanted: Any) -> str:

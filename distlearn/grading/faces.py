@@ -36,7 +36,7 @@ def text(result: QuestionResult, *, graded: bool = True) -> str:
     case = result.shown
     tail = _wrap("call", case.call, 3) if case is not None else []
     if case is not None and case.comparable:
-        tail += _wrap("part", case.part, 1) + _values(case)
+        tail += _wrap("part", case.part, 1) + _values(case) + _costliest(case)
     else:
         if result.reason:
             tail += _wrap("got" if case else "why", result.reason, 3)
@@ -90,6 +90,8 @@ def html(result: QuestionResult, *, graded: bool = True) -> str:
         parts.append(f"<table>{body}</table>")
         if case is not None and case.comparable and (_rows(case) or _numbers(case)):
             parts.append(difference_svg(case.got, case.wanted))
+        if case is not None and case.listing:
+            parts.append(_listing(case))
     parts += [f'<p class="dlc-n">{_prose(note)}</p>' for note in result.notes]
     return legible("".join([*parts, "</div>"]))
 
@@ -147,6 +149,25 @@ def _numbers(case: CaseResult) -> bool:
     return all(isinstance(value, int | float) for value in (case.got, case.wanted))
 
 
+def _costliest(case: CaseResult, shown: int = 2) -> list[str]:
+    """The lines of the source that the count comes from, those with most first."""
+    rows = sorted((row for row in case.listing if row[2]), key=lambda row: -row[2])[:shown]
+    return [f"  {'lines' if k == 0 else '':8}{count:>6,}  {number:>3}: {_cut(text.strip(), 70)}"
+            for k, (number, text, count) in enumerate(rows)]
+
+
+def _listing(case: CaseResult) -> str:
+    """The source, with what each line adds to the count: in numbers, and as a bar behind it."""
+    most = max((count for *_, count in case.listing), default=0) or 1
+    rows = "".join(
+        f'<tr><td class="dlc-c">{f"{count:,}" if count else ""}</td><td class="dlc-c">{number}</td>'
+        f'<td class="dlc-s" style="background:linear-gradient(90deg,rgba(213,94,0,.32) '
+        f'{100 * count // most}%,transparent 0)!important">{escape(line)}</td></tr>'
+        for number, line, count in case.listing)
+    return (f'<table class="dlc-l"><thead><tr><th>count</th><th>line</th><th>source</th></tr>'
+            f"</thead><tbody>{rows}</tbody></table>")
+
+
 def _window(case: CaseResult, got: bool) -> str:
     value = case.got if got else case.wanted
     return short(value, 160)
@@ -181,5 +202,7 @@ _STYLE = (
     "color:inherit;font-size:inherit}"
     ".dlc code{background:var(--jp-layout-color2,rgba(127,127,127,.15));color:inherit;"
     "padding:0 .25em;border-radius:3px;overflow-wrap:anywhere}"
+    ".dlc .dlc-l{font-size:13px}.dlc .dlc-l td,.dlc .dlc-l th{padding:0 .7em 0 0;white-space:pre}"
+    ".dlc .dlc-c{text-align:right!important;opacity:.85}.dlc .dlc-s{font-family:monospace}"
     ".dlc svg{max-width:100%;height:auto;display:block;margin:.4em 0}.dlc .dlc-n{opacity:.85}"
 )

@@ -9,6 +9,7 @@ from typing import Any
 from distlearn.grading.calling import Trouble
 from distlearn.grading.outcome import Outcome, Run
 from distlearn.grading.plain import decode, encode
+from distlearn.grading.programs import performer
 from distlearn.grading.question import Case, Mistake, Question, RankProgram
 from distlearn.grading.reasons import explain
 
@@ -30,6 +31,8 @@ class CaseResult:
         What to show: the part of the answer that differs, if that can be said.
     part : str
         Which part it is, "" for the whole.
+    listing : tuple of (int, str, int)
+        See `View`.
     comparable : bool
         Whether ``got`` has the right type, so that a picture of the difference makes sense.
     trouble : str
@@ -43,6 +46,7 @@ class CaseResult:
     comparable: bool = False
     trouble: str = ""
     part: str = ""
+    listing: tuple[tuple[int, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,8 @@ def _case(question: Question, case: Case, outcome: Outcome) -> CaseResult:
     if question.answer.same(outcome.value, case.wanted):
         return CaseResult(text, True, outcome.value, case.wanted, comparable=True)
     view = question.answer.view(outcome.value, case.wanted)
-    return CaseResult(text, False, view.got, view.wanted, comparable=True, part=view.part)
+    return CaseResult(text, False, view.got, view.wanted, comparable=True, part=view.part,
+                      listing=view.listing)
 
 
 def _wanted(question: Question, case: Case) -> Any:
@@ -178,7 +183,8 @@ def _wanted(question: Question, case: Case) -> Any:
 def _explains(mistake: Mistake, question: Question, case: Case, got: Any) -> bool:
     try:
         value = wrong_value(question, mistake, case.args)
-        return not question.answer.misfit(value) and question.answer.same(got, value)
+        return (not question.answer.misfit(value) and question.answer.same(got, value)
+                and not question.answer.same(value, case.wanted))  # right here, it explains nothing
     except (ArithmeticError, ValueError, IndexError, Trouble):  # the wrong way has no value here
         return False
 
@@ -191,11 +197,9 @@ def wrong_value(question: Question, mistake: Mistake, args: tuple[Any, ...]) -> 
     ArithmeticError, ValueError, IndexError, Trouble
         Where the mistake leads to no value.
     """
-    if question.how is None:
-        return mistake.wrong(*args)
-    from distlearn.grading.rank_program import performer
-
-    return decode(encode(performer(**question.how)(mistake.wrong, list(args))))
+    if question.how is None or not isinstance(question.program, RankProgram):
+        return mistake.wrong(*args)  # of a kernel: what it would have written
+    return decode(encode(performer(question.how)(mistake.wrong, list(args))))
 
 
 def _best_mistake(question: Question, wrong: Sequence[tuple[Case, Any]]) -> Mistake | None:
@@ -209,24 +213,12 @@ def _best_mistake(question: Question, wrong: Sequence[tuple[Case, Any]]) -> Mist
 def call_text(question: Question, case: Case, width: int = 240) -> str:
     """The call as the learner would type it, shortened in the middle of long arguments."""
     if question.program is not None:
-        return _program_text(question, question.program, case, width)
+        named = dict(zip(question.parameters, case.args, strict=True))
+        return question.program.call_text(question.function, named, width)
     pairs = zip(question.parameters, case.args, strict=True)
     room = width // max(1, len(case.args))
     args = ", ".join(f"{name}={short(value, room)}" for name, value in pairs)
     return f"{question.function}({args})"
-
-
-def _program_text(question: Question, program: RankProgram, case: Case, width: int) -> str:
-    """``f(comm, x, k=2) on 2 ranks: x=[1.0] on rank 0, x=[2.0] on rank 1``."""
-    named = dict(zip(question.parameters, case.args, strict=True))
-    ranks = len(named[program.each[0]])
-    room = width // (len(program.each) * ranks + len(named))
-    shared = [name if name in program.each else f"{name}={short(value, room)}"
-              for name, value in named.items()]
-    each = [", ".join(f"{name}={short(named[name][rank], room)}" for name in program.each)
-            + f" on rank {rank}" for rank in range(ranks)]
-    head = f"{question.function}({', '.join(['comm', *shared])})"
-    return f"{head} on {ranks} rank{'s' * (ranks > 1)}: {', '.join(each)}"
 
 
 def short(value: Any, width: int = 120) -> str:

@@ -100,9 +100,9 @@ def evaluate(
         return judge(question, question.cases, Run(stopped=stopped), defined=defined)
     perform: Perform = _plainly
     if question.how is not None:
-        from distlearn.grading.rank_program import performer
+        from distlearn.grading.programs import performer
 
-        perform = performer(**question.how)
+        perform = performer(question.how)
     end = time.monotonic() + time_limit
 
     def in_time(function: Any, args: list[Any]) -> Any:

@@ -16,6 +16,7 @@ KINDS = (
     "library",      # it calls the library function that the question asks to do without
     "plain_def",    # a rank program that is no `async def`
     "operation",    # a rank program uses an operation that the question does not allow
+    "kernel",       # a kernel breaks a rule: the message begins with which
     "stuck",        # ranks wait for each other, or do not ask for the same
     "exit",         # sys.exit(), os._exit(), or killed itself
     "input",        # it asks for keyboard input

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, ClassVar
 
-from distlearn.grading.answer import Answer
+from distlearn.grading.answer import Answer, short
+from distlearn.grading.programs import CubeProgram, KernelProgram
 
-SETS = ("pipeline", "ranks")
+SETS = ("pipeline", "ranks", "gpu")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,26 @@ class RankProgram:
     operations: tuple[str, ...]
     each: tuple[str, ...]
     arrays: tuple[str, ...]
+    harness: ClassVar[str] = "rank_program"
+
+    def head(self, function: str, parameters: Sequence[str]) -> str:
+        """``async def ring_all_reduce(comm, x)``."""
+        return f"async def {self.signature(function, parameters)}"
+
+    def signature(self, function: str, parameters: Sequence[str]) -> str:
+        """``ring_all_reduce(comm, x)``."""
+        return f"{function}({', '.join(('comm', *parameters))})"
+
+    def call_text(self, function: str, named: Mapping[str, Any], width: int) -> str:
+        """``f(comm, x, k=2) on 2 ranks: x=[1.0] on rank 0, x=[2.0] on rank 1``."""
+        ranks = len(named[self.each[0]])
+        room = width // (len(self.each) * ranks + len(named))
+        shared = [name if name in self.each else f"{name}={short(value, room)}"
+                  for name, value in named.items()]
+        each = [", ".join(f"{name}={short(named[name][rank], room)}" for name in self.each)
+                + f" on rank {rank}" for rank in range(ranks)]
+        head = f"{function}({', '.join(['comm', *shared])})"
+        return f"{head} on {ranks} rank{'s' * (ranks > 1)}: {', '.join(each)}"
 
 
 @dataclass(frozen=True)
@@ -72,8 +93,8 @@ class Question:
     mistakes : tuple of Mistake
     without : tuple of str
         Functions of distlearn that would give the answer away and must not be called.
-    program : RankProgram or None
-        How to run it, if it is a program for several ranks.
+    program : RankProgram, KernelProgram, CubeProgram or None
+        How to run it, if it is not just called.
     sheet : int
         In which of the set's notebooks it stands, from 1.
     """
@@ -87,7 +108,7 @@ class Question:
     cases: tuple[Case, ...]
     mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
     without: tuple[str, ...] = ()
-    program: RankProgram | None = None
+    program: RankProgram | KernelProgram | CubeProgram | None = None
     sheet: int = 1
 
     @property
@@ -103,20 +124,24 @@ class Question:
     @property
     def signature(self) -> str:
         """``bubble_fraction(p, m)``."""
-        first = ("comm",) if self.program else ()
-        return f"{self.function}({', '.join((*first, *self.parameters))})"
+        if self.program is not None:
+            return self.program.signature(self.function, self.parameters)
+        return f"{self.function}({', '.join(self.parameters)})"
 
     @property
     def how(self) -> dict[str, Any] | None:
-        """Parameters of `rank_program.performer`; None for a plain function."""
+        """What `programs.performer` takes; None for a plain function."""
         if self.program is None:
             return None
-        return {"function": self.function, "parameters": self.parameters, **asdict(self.program)}
+        return {"harness": self.program.harness, "function": self.function,
+                "parameters": self.parameters, **asdict(self.program)}
 
     @property
     def head(self) -> str:
         """``def bubble_fraction(p, m)``."""
-        return f"{'async def' if self.program else 'def'} {self.signature}"
+        if self.program is not None:
+            return self.program.head(self.function, self.parameters)
+        return f"def {self.signature}"
 
 
 def questions(*sets: str) -> tuple[Question, ...]:

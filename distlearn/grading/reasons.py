@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from distlearn.grading.kernel_trouble import in_words
 from distlearn.grading.outcome import Outcome
-from distlearn.grading.question import Question, questions
+from distlearn.grading.programs import KernelProgram
+from distlearn.grading.question import Question, RankProgram, questions
 
 
 class Reason(NamedTuple):
@@ -36,6 +38,10 @@ def explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: 
                         "operation"):
         return _about_the_function(question, outcome, defined, kind)
     at = f"{outcome.where}: " if outcome.where else ""
+    if outcome.kind == "kernel":
+        status, what, advice = in_words(outcome.message)
+        shown = f", in `{outcome.code}`" if outcome.code else ""
+        return Reason(status, f"{at}{what}{shown}.", advice)
     code = f" in `{outcome.code}`" if outcome.code else ""
     table = {
         "syntax": Reason(
@@ -95,10 +101,13 @@ def _about_the_function(question: Question, outcome: Outcome, defined: Sequence[
         return Reason(
             "exception", f"`{name}` cannot be called like this: {outcome.message}.",
             f"The question calls `{question.signature}`: give it these parameters.")
+    if outcome.kind == "plain_def" and isinstance(question.program, KernelProgram):
+        return Reason("exception", f"`{name}` is a plain function. A kernel has `@cuda.jit` on the "
+                      "line above its `def`.", "Put `@cuda.jit` above `def`.")
     if outcome.kind == "plain_def":
         return Reason("exception", f"`{name}` is a plain `def`. A rank program may have to wait, "
                       f"so it is written `{question.head}:`.", "Put `async` before `def`.")
-    if outcome.kind == "operation" and question.program is not None:
+    if outcome.kind == "operation" and isinstance(question.program, RankProgram):
         allowed = ", ".join(f"`{x}`" for x in question.program.operations)
         return Reason("operation not allowed", f"`{name}` uses `comm.{outcome.message}`; this "
                       f"question is to be solved with {allowed} only.", "")

@@ -93,7 +93,7 @@ def run(
     without : tuple of str
         Library functions that the answer has to do without.
     program : dict, optional
-        Parameters of `rank_program.performer`, for a function that is run on virtual ranks.
+        What `programs.performer` takes, for a function that is not just called.
     limits : Limits, optional
     closed : sequence of Path
         Files and folders that the code shall not see, where the system can hide them. Always among

@@ -60,13 +60,13 @@ def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> 
     namespace = module.__dict__
     perform: Perform | None = None
     if request["program"] is not None:  # imported before the learner's code can be in the way
-        from distlearn.grading.rank_program import performer
+        from distlearn.grading.programs import performer
 
-        perform = performer(**request["program"])
+        perform = performer(request["program"])
     sys.modules[request["module"]] = module
     for cell in request["cells"]:
         label, source = cell["label"], cell["source"]
-        linecache.cache[label] = (len(source), None, source.splitlines(True), label)
+        linecache.cache[label] = (len(source), None, _with_earlier(source, label), label)
         try:
             _run(source, label, namespace)
         except BaseException as error:
@@ -88,6 +88,12 @@ def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> 
     for index, coded in enumerate(request["calls"]):
         args = [decode(arg) for arg in coded]
         send({**call(function, args, namespace, perform=perform), "phase": "call", "index": index})
+
+
+def _with_earlier(source: str, label: str) -> list[str]:
+    """The lines of a cell; before it those of the cells above, if they are of the same file."""
+    return [line if line.strip() else linecache.getline(label, number) or line
+            for number, line in enumerate(source.splitlines(True), start=1)]
 
 
 def _run(source: str, label: str, namespace: dict[str, Any]) -> None:

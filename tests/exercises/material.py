@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 
 from distlearn.grading import Case
@@ -11,6 +12,7 @@ from distlearn.grading.hidden import load
 HERE = Path(__file__).parent
 
 
+@cache
 def hidden() -> dict[str, tuple[Case, ...]]:
     """The hidden cases of all sets."""
     return load(HERE)
