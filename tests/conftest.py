@@ -21,6 +21,11 @@ settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """First the file with the slowest fixture: at the end two processes would share its tests."""
+    items.sort(key=lambda item: item.path.name != "test_javascript_twin.py")
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """One headless Chromium for all browser tests; they are skipped where there is none."""
