@@ -62,7 +62,7 @@ $(STAMPS)/nbval: $(STAMPS)/setup $(library) $(solutions)
 	@$(BIN)/python -m pytest --nbval-lax --numprocesses 2 --dist loadfile solutions
 	@touch $@
 
-lab: $(STAMPS)/setup exercises  ## open JupyterLab on the exercises and the chapters
+lab: $(STAMPS)/setup $(if $(solutions),exercises)  ## open JupyterLab on the exercises and the chapters
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/exercises $(LABFLAGS)
 

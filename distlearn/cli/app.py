@@ -49,6 +49,8 @@ app.command("check", rich_help_panel="Exercises",
 app.command("grade", rich_help_panel="Exercises",
             epilog=grading.GRADE_EXAMPLES)(grading.grade)
 app.command("release", rich_help_panel="Exercises")(grading.release)
+app.command("handout", rich_help_panel="Exercises",
+            epilog=grading.HANDOUT_EXAMPLES)(grading.handout)
 app.command("mpirun", rich_help_panel="This machine", epilog=mpi.EXAMPLES,
             context_settings={"allow_interspersed_args": False})(mpi.mpirun)
 app.command("doctor", rich_help_panel="This machine")(doctor.doctor)

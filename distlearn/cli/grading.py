@@ -24,6 +24,13 @@ DIR holds STUDENT/*.ipynb, STUDENT.ipynb or STUDENT.py. OUT gets gradebook.csv, 
 results.json and a feedback page for each student.
 """
 
+HANDOUT_EXAMPLES = """[bold]Examples[/bold]
+
+distlearn handout -o ../course
+
+distlearn handout -o course.zip --book
+"""
+
 _MIB = 2**20
 _LIMITS = "Limits of each question"
 _Time = Annotated[Any, typer.Option("--time", parser=seconds, metavar="SECONDS",
@@ -125,3 +132,18 @@ def release(
         typer.echo(f"kept: {path} has been edited since it was made (--overwrite replaces it)")
     if done.unchanged:
         typer.echo(f"unchanged: {len(done.unchanged)}")
+
+
+def handout(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", show_default=False,
+                                      help="The folder to make, or a file that ends with .zip.")],
+    book: Annotated[bool, typer.Option(
+        "--book", help="With the pages of the book as `make book` has built them.")] = False,
+    overwrite: Annotated[bool, typer.Option(
+        "--overwrite", help="Replace an older handout.")] = False,
+) -> None:
+    """Make what learners get: exercises, book and package, without solutions and hidden cases."""
+    from distlearn.grading import hand_out
+
+    done = hand_out(out, book=book, overwrite=overwrite)
+    typer.echo(f"written: {done.path}, {done.files} files, exercises {', '.join(done.exercises)}")

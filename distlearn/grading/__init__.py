@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from distlearn.grading.grader import check_file, grade, grade_file
+    from distlearn.grading.handing_out import Handout, hand_out
     from distlearn.grading.notebook import check
     from distlearn.grading.question import Case, Mistake, Question, find, questions
     from distlearn.grading.releasing import ReleaseError, check_release, release
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Case",
+    "Handout",
     "Mistake",
     "Question",
     "ReleaseError",
@@ -27,6 +29,7 @@ __all__ = [
     "find",
     "grade",
     "grade_file",
+    "hand_out",
     "questions",
     "release",
 ]
@@ -34,6 +37,7 @@ __all__ = [
 _HOMES = {
     "notebook": ("check",),
     "grader": ("check_file", "grade", "grade_file"),
+    "handing_out": ("Handout", "hand_out"),
     "question": ("Case", "Mistake", "Question", "find", "questions"),
     "releasing": ("ReleaseError", "check_release", "release"),
     "report": ("Report",),

@@ -70,7 +70,7 @@ def release(
         If there are no solutions.
     """
     target = Path(exercises_dir)
-    made = dict(_all(Path(solutions_dir)))
+    made = dict(exercises(solutions_dir))
     written, unchanged, kept = [], [], []
     target.mkdir(parents=True, exist_ok=True)
     for name, text in made.items():
@@ -97,7 +97,7 @@ def check_release(
         As `release`.
     """
     target = Path(exercises_dir)
-    made = dict(_all(Path(solutions_dir)))
+    made = dict(exercises(solutions_dir))
     problems = []
     for name, text in made.items():
         path = target / name
@@ -105,9 +105,10 @@ def check_release(
             problems.append(f"{path} is missing: run `distlearn release`")
         elif path.read_text("utf-8") != text:
             problems.append(
-                f"{path} has been edited by hand: run `distlearn release --overwrite`"
+                f"{path} has been written in since it was made. If these are your answers, keep "
+                "them, under another name; then delete it and run `distlearn release`"
                 if edited(path.read_text("utf-8"))
-                else f"{path} is older than its solution: run `distlearn release`")
+                else f"{path} is not what its solution gives now: run `distlearn release`")
     problems += [f"{path} has no solution in {solutions_dir}: remove it"
                  for path in sorted(target.glob("*.ipynb")) if path.name not in made]
     return problems
@@ -120,6 +121,36 @@ def edited(text: str) -> bool:
         return bool(notebook["metadata"]["distlearn"]["digest"] != _digest(notebook["cells"]))
     except (ValueError, KeyError, TypeError):
         return True
+
+
+def exercises(solutions_dir: str | Path) -> Iterator[tuple[str, str]]:
+    """File name and text of every exercise, in order.
+
+    Raises
+    ------
+    ReleaseError, FileNotFoundError
+        As `release`.
+    """
+    paths = sorted(Path(solutions_dir).glob("*.ipynb"))
+    if not paths:
+        raise FileNotFoundError(f"there is no solved notebook (*.ipynb) in {solutions_dir}: "
+                                "exercises are made in the instructor's checkout")
+    for path in paths:
+        yield path.name, exercise(path)
+
+
+def solved(path: Path) -> Iterator[str]:
+    """The solutions in the solved notebook at ``path``: what `exercise` takes out."""
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        block: list[str] | None = None
+        for line in "".join(cell["source"]).split("\n"):
+            if _BEGIN.match(line):
+                block = []
+            elif _END.match(line) and block is not None:
+                yield "\n".join(block)
+                block = None
+            elif block is not None:
+                block.append(line)
 
 
 def exercise(path: Path) -> str:
@@ -155,14 +186,6 @@ def exercise(path: Path) -> str:
         "nbformat": 4, "nbformat_minor": 5,
     }
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def _all(solutions: Path) -> Iterator[tuple[str, str]]:
-    paths = sorted(solutions.glob("*.ipynb"))
-    if not paths:
-        raise FileNotFoundError(f"there is no solved notebook (*.ipynb) in {solutions}")
-    for path in paths:
-        yield path.name, exercise(path)
 
 
 def _strip(source: str, where: str) -> Iterator[str]:

@@ -77,3 +77,13 @@ def test_release_and_its_check(cli, empty):
     assert "mine" in Path("exercises/a.ipynb").read_text()
     assert cli("release", "--overwrite").exit_code == 0
     assert Path("exercises/a.ipynb").read_text() == text
+
+
+def test_handout_says_what_it_made_and_refuses_to_replace(cli, empty):
+    done = cli("handout", "-o", "course.zip")
+    assert done.exit_code == 0
+    assert "written: course.zip" in done.stdout and "pipeline_1.ipynb" in done.stdout
+    again = cli("handout", "-o", "course.zip")
+    assert (again.exit_code, again.stderr.count("\n")) == (2, 1)
+    assert "--overwrite" in again.stderr
+    assert cli("handout", "-o", "course.zip", "--overwrite").exit_code == 0
