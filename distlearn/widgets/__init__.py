@@ -13,6 +13,7 @@ from distlearn.widgets.face import Face, StaticFace
 from distlearn.widgets.occupancy_explorer import OccupancyExplorer
 from distlearn.widgets.pipeline_explorer import PipelineExplorer
 from distlearn.widgets.thread_index_explorer import ThreadIndexExplorer
+from distlearn.widgets.warp_stepper import WarpStepper
 
 __all__ = [
     "BankConflictExplorer",
@@ -23,4 +24,5 @@ __all__ = [
     "PipelineExplorer",
     "StaticFace",
     "ThreadIndexExplorer",
+    "WarpStepper",
 ]

@@ -109,6 +109,17 @@ def switch(name: str, value: bool, note: str = "") -> str:
             'autocomplete="off"></label>')
 
 
+def steps_of(step: int, last: int) -> str:
+    """Buttons and a slider to go through steps; the script's `stepKey` reads them."""
+    buttons = "".join(
+        f'<button type="button" data-go="{key}" aria-label="{words}">{name}</button>'
+        for name, key, words in (("first", "Home", "first step"), ("back", "ArrowLeft",
+                                 "back one step"), ("next", "ArrowRight", "next step"),
+                                 ("last", "End", "last step")))
+    return (f'<div class="dl-steps" role="group" aria-label="Steps">{buttons}'
+            f'{slider("step", step, 0, last)}</div>')
+
+
 def whole(name: str, value: object, low: int, high: int, step: int = 1) -> int:
     """An integer argument within what its control can show.
 

@@ -17,6 +17,7 @@ from distlearn.widgets import (
     CoalescingExplorer,
     OccupancyExplorer,
     ThreadIndexExplorer,
+    WarpStepper,
 )
 from distlearn.widgets.bank_conflict_explorer import place
 from distlearn.widgets.face import asset
@@ -32,7 +33,7 @@ def assert_twins(panel: Panel, view: str, settings: list[Setting]) -> None:
     engine = MiniRacer()
     for name in panel.scripts:
         engine.eval(asset(f"js/{name}"))
-    engine.eval(f"var data = {json.dumps(panel.static_data())};")
+    engine.eval(f"var read, data = {json.dumps(panel.static_data())};")
     shown = json.loads(str(engine.eval(
         f"JSON.stringify({json.dumps(settings)}.map(function (setting) {{ var v = {view};"
         " return [v.numbers, v.words, v.message || '']; }))")))
@@ -152,3 +153,13 @@ def test_occupancy() -> None:
         "device": chance.choice(GPUS), "threads": 32 * chance.randint(1, 32),
         "registers": chance.randint(0, 255),
         "shared": chance.randint(0, chance.choice((0, 20_000, MOST_SHARED)))}))
+
+
+def test_warp_steps() -> None:
+    stepper = WarpStepper()
+    settings = [{"kernel": name, "step": step, "lane": (7 * step + 3) % 32}
+                for name, one in stepper.recordings.items() for step in range(len(one.steps))]
+    view = ("warpView(read = read || (Object.keys(data.recordings).forEach("
+            "function (n) { unpackRecording(data.recordings[n]); }), data.recordings), "
+            "setting)")
+    assert_twins(stepper, f"({view})", settings)

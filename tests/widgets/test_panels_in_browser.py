@@ -13,6 +13,7 @@ from distlearn.widgets import (
     CoalescingExplorer,
     OccupancyExplorer,
     ThreadIndexExplorer,
+    WarpStepper,
 )
 from distlearn.widgets.panel import Panel
 
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.browser
 AXE = Path(__file__).parents[1] / "browser" / "vendor" / "axe.min.js"
 
 
-PANELS = (CoalescingExplorer, BankConflictExplorer, ThreadIndexExplorer, OccupancyExplorer)
+PANELS = (CoalescingExplorer, BankConflictExplorer, ThreadIndexExplorer, OccupancyExplorer,
+          WarpStepper)
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +125,22 @@ def test_occupancy(show: Callable[..., Any]) -> None:
     assert_shows(face, OccupancyExplorer("H100-SXM5-80GB", 1024, 255))  # cannot launch
     face.locator("[name=shared]").fill("9000")
     assert_shows(face, OccupancyExplorer("H100-SXM5-80GB", 1024, 255, 9000))
+
+
+def test_warp_steps(show: Callable[..., Any]) -> None:
+    face = show(WarpStepper())
+    press(face, "ArrowRight", "ArrowRight", "ArrowDown")
+    assert_shows(face, WarpStepper(step=2, lane=1))
+    assert face.locator("[aria-current=step]").inner_text().strip() == "4         v = x[i] * 2"
+    face.locator('[data-go="End"]').click()
+    face.locator('[data-pick="lane:9"]').last.click()
+    assert_shows(face, WarpStepper(step=5, lane=9))
+    name = "the same without its barrier"
+    face.locator("[name=kernel]").select_option(name)
+    assert_shows(face, WarpStepper(kernel=name))
+    face.locator("[name=step]").fill("7")
+    assert_shows(face, WarpStepper(kernel=name, step=7))  # the race, in its own words
+    assert face.locator(".dl-message").inner_text().startswith("race: threads 0")
 
 
 def test_all_on_one_page(show: Callable[..., Any]) -> None:

@@ -21,7 +21,8 @@ from distlearn.kernels.kernel import Kernel
 def rewrite(kernel: Kernel, steps: bool = False) -> tuple[Callable[..., Any], list[int]]:
     """The generator function, and the source line of each site.
 
-    With ``steps`` it also yields ``("step", line)`` before every statement, for the debugger.
+    With ``steps`` it also yields ``("step", line)`` before every statement, and before
+    each test of a ``while``, for the debugger.
     """
     writer = _Rewriter(kernel, steps)
     body = writer.body(kernel.tree.body)
@@ -56,15 +57,18 @@ class _Rewriter:
     def body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
         for node in statements:
-            if self.steps:
-                made.append(ast.Expr(ast.Yield(_tuple(ast.Constant("step"),
-                                                      ast.Constant(node.lineno)))))
+            if not isinstance(node, ast.While):
+                made += self.step(node)
             method = getattr(self, "do_" + type(node).__name__.lower(), None)
             if method is None:
                 names.refuse(node, f"{type(node).__name__} statements have no place in a kernel")
             result: list[ast.stmt] = method(node)
             made += [ast.copy_location(statement, node) for statement in result]
         return made or [ast.Pass()]
+
+    def step(self, node: ast.stmt) -> list[ast.stmt]:
+        step = ast.Yield(_tuple(ast.Constant("step"), ast.Constant(node.lineno)))
+        return [ast.Expr(step)] if self.steps else []
 
     def do_assign(self, node: ast.Assign) -> list[ast.stmt]:
         value = self.value(node.value)
@@ -121,7 +125,8 @@ class _Rewriter:
         value = self.value(node.test)
         test = _call("branch", self.site(node.test), value)
         stop = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
-        loop = ast.While(ast.Constant(True), [tick, stop, *self.body(node.body)], [])
+        loop = ast.While(ast.Constant(True), [
+            tick, *self.step(node), stop, *self.body(node.body)], [])
         return [enter, loop, ast.Expr(_call("leave", depth[1]))]
 
     def do_for(self, node: ast.For) -> list[ast.stmt]:

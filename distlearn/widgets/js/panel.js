@@ -1,11 +1,13 @@
 // What the explorers share: the twin of distlearn/widgets/panel.py, and pieces of their pictures.
 
 // explorer: {
-//   view(setting) -> {numbers: [[name, value, note], ...], words, message, disabled: [names]},
+//   view(setting) -> {numbers: [[name, value, note], ...], words, message; disabled: [names] of
+//     controls and most: {name: its largest value}, if need be},
 //   picture(setting, view, width) -> svg,
 //   key(setting, key) -> whether it means something; may change the setting,
 //   pick(setting, what, number, point): somebody clicked an element with data-pick="what:number",
 //   changed(setting, name): a control has changed; optional
+//   shown(root, setting, view): all is drawn; optional
 // }
 function mountPanel(root, setting, explorer) {
   function one(selector) { return root.querySelector(selector); }
@@ -21,6 +23,7 @@ function mountPanel(root, setting, explorer) {
   function show() {
     var view = explorer.view(setting), off = view.disabled || [], message = one(".dl-message");
     inputs.forEach(function (input) {
+      if (view.most && input.name in view.most) { input.max = view.most[input.name]; }
       if (input.type === "checkbox") { input.checked = setting[input.name]; }
       else if (document.activeElement !== input || input.type !== "number") {
         input.value = setting[input.name];
@@ -33,7 +36,7 @@ function mountPanel(root, setting, explorer) {
     message.hidden = !view.message;
     drawnWidth = scroll.clientWidth;
     var left = scroll.scrollLeft;
-    scroll.innerHTML = explorer.picture(setting, view, Math.min(drawnWidth || 760, 900));
+    scroll.innerHTML = explorer.picture(setting, view, Math.max(280, Math.min(drawnWidth || 760, 900)));
     scroll.scrollLeft = left;
     one(".dl-numbers").innerHTML = "<dl>" + view.numbers.map(function (row) {
       return "<div><dt>" + escapeText(row[0]) + '</dt><dd class="dl-value">' + escapeText(row[1]) +
@@ -110,6 +113,14 @@ function textOf(x, y, text, look, anchor) {
 function walk(index, key, across, most) {
   var next = index + { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[key];
   return next >= 0 && next < most ? next : index;
+}
+
+// Keys and buttons that go through steps.
+function stepKey(setting, key, last) {
+  var next = { ArrowLeft: setting.step - 1, ArrowRight: setting.step + 1, Home: 0, End: last }[key];
+  if (next === undefined) { return false; }
+  setting.step = Math.max(0, Math.min(last, next));
+  return true;
 }
 
 // The 32 lanes of a warp as boxes to click, in one row or two; look(lane) colours them.
