@@ -131,5 +131,17 @@ def test_colours_are_the_palette():
     assert set(FILL) == set(COLOURS)
 
 
+@pytest.mark.parametrize(("name", "options"), [
+    ("1f1b", {}), ("1f1b", {"overlap": True}), ("interleaved_1f1b", {"v": 2}), ("chimera", {}),
+    ("seq1f1b", {})])
+def test_the_legend_names_boxes_as_the_drawing_does(name, options):
+    timeline = simulate(build(name, 4, 4, **options))
+    drawing = draw(timeline, 200, wrap=True)
+    named = legend(timeline, drawing).plain.splitlines()[-1].split()[0]
+    assert re.fullmatch(r"F\d(\.\d)*", named)
+    first = re.match(r"rank 0 (F\d(\.\d)*)", drawing.bands[0].plain)
+    assert first and first[1].count(".") == named.count(".")
+
+
 def test_kinds_differ_without_colour():
     assert len(set(FILL.values())) == len(FILL)
