@@ -59,6 +59,9 @@ class Costs:
     slice_scale : sequence of float, optional
         Factor on the times of each slice, if sequences are cut into slices that take unequally
         long. Default: all 1.
+    slice_size : sequence of float, optional
+        Factor on the sizes of each slice (activation, what is left of it after I, checkpoint,
+        message), if slices are of unequal length. Default: all 1.
 
     Raises
     ------
@@ -92,16 +95,18 @@ class Costs:
     gradient: PerStage = 0.0
     optimizer: float = 0.0
     slice_scale: Sequence[float] | None = None
+    slice_size: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         given: dict[str, Any] = {name: _read(name, getattr(self, name)) for name in _PER_STAGE}
         given.update({name: _read_links(name, getattr(self, name)) for name in _PER_LINK})
         given["optimizer"] = _read("optimizer", self.optimizer)
-        given["slice_scale"] = _read("slice_scale", self.slice_scale)
+        for name in _PER_SLICE:
+            given[name] = _read(name, getattr(self, name))
+            if isinstance(given[name], float):
+                raise ValueError(f"{name} needs one number per slice; got {given[name]!r}")
         if isinstance(given["optimizer"], tuple):
             raise ValueError(f"optimizer must be one number; got {self.optimizer!r}")
-        if isinstance(given["slice_scale"], float):
-            raise ValueError(f"slice_scale needs one number per slice; got {self.slice_scale!r}")
         if not isinstance(self.blocking, bool):
             raise ValueError(f"blocking must be True or False; got {self.blocking!r}")
         lengths = {name: len(given[name]) for name in _PER_STAGE if isinstance(given[name], tuple)}
@@ -141,6 +146,22 @@ class Costs:
         if len(value) != stages:
             raise ValueError(
                 f"costs give {name} for {len(value)} stages; the schedule has {stages}")
+        return list(value)
+
+    def per_slice(self, name: str, slices: int) -> list[float]:
+        """The factor called ``name`` (slice_scale, slice_size) of each of ``slices`` slices.
+
+        Raises
+        ------
+        ValueError
+            If the costs were given for another number of slices.
+        """
+        value = getattr(self, name)
+        if value is None:
+            return [1.0] * slices
+        if len(value) != slices:
+            raise ValueError(
+                f"costs give {name} for {len(value)} slices; the schedule has {slices}")
         return list(value)
 
     def one_comm(self) -> float:
@@ -197,6 +218,7 @@ class Costs:
 _PER_STAGE = ("F", "B", "I", "W", "R", "pair", "message", "swap", "activation",
               "activation_after_I", "checkpoint", "weight", "gradient")
 _PER_LINK = ("comm", "bandwidth")
+_PER_SLICE = ("slice_scale", "slice_size")
 
 
 def _read_links(name: str, value: Any) -> Any:
@@ -226,7 +248,7 @@ def _read_links(name: str, value: Any) -> Any:
 def _read(name: str, value: Any) -> Any:
     """A float, a tuple of floats, or None; anything else is refused by name."""
     if value is None and name in ("B", "I", "W", "R", "pair", "activation_after_I",
-                                  "slice_scale"):
+                                  *_PER_SLICE):
         return None
     if hasattr(value, "tolist"):  # numpy: an array, or one number
         value = value.tolist()

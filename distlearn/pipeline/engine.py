@@ -161,10 +161,8 @@ class _Run:
         self.out_free = [0.0] * len(schedule.ranks)
         self.in_free = [0.0] * len(schedule.ranks)
         self.seconds = {kind: costs.per_stage(kind, stages) for kind in "FBIWR"}
-        self.scale = costs.slice_scale
-        if self.scale is not None and len(self.scale) != schedule.slices:
-            raise ValueError(f"costs give slice_scale for {len(self.scale)} slices; the schedule "
-                             f"has {schedule.slices}")
+        self.scale = (None if costs.slice_scale is None
+                      else costs.per_slice("slice_scale", schedule.slices))
         self.swap = costs.per_stage("swap", stages)
         self.pair = None if costs.pair is None else costs.per_stage("pair", stages)
         plain = not isinstance(costs.comm, tuple) and costs.bandwidth == math.inf
@@ -254,6 +252,7 @@ class _Links:
     def __init__(self, schedule: Schedule, costs: Costs) -> None:
         self.schedule, self.costs = schedule, costs
         self.message = costs.per_stage("message", schedule.stages)
+        self.share = costs.per_slice("slice_size", schedule.slices)
         self.busy: dict[tuple[int, int], float] = {}
 
     def send(self, rank: int, stage: int, to_stage: int, i: int, now: float
@@ -263,7 +262,7 @@ class _Links:
         if target == rank:
             return now, now
         link = (rank, target)
-        size = self.message[min(stage, to_stage)]
+        size = self.message[min(stage, to_stage)] * self.share[i % self.schedule.slices]
         start = max(now, self.busy.get(link, 0.0))
         sent = start + size / self.costs.per_link("bandwidth", *link)
         self.busy[link] = sent

@@ -18,7 +18,7 @@ def peaks(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
     A piece is kept from the start of its F (of its R, if it is recomputed) to the end of its B or
     W; half of it may go at I. In a pair the forward's is there before the backward's is freed.
     """
-    if _moves(schedule):
+    if _moves(schedule) or costs.slice_size is not None:
         sums = [_running(schedule, costs, starts, ends, r) for r in range(schedule.p)]
         return (tuple(max(pieces for _, pieces, _ in row) for row in sums),
                 tuple(max(size for _, _, size in row) for row in sums))
@@ -88,6 +88,7 @@ def _changes(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]]
     kept = costs.per_stage("activation", schedule.stages)
     after_I = costs.per_stage("activation_after_I", schedule.stages)
     checkpoint = costs.per_stage("checkpoint", schedule.stages)
+    share = costs.per_slice("slice_size", schedule.slices)
     redone = {a[1:] for row in schedule.ranks for a in row if a[0] == "R"}
     for home, row in enumerate(schedule.ranks):
         mine = home == rank
@@ -96,24 +97,24 @@ def _changes(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]]
         for k, (action, start, end) in enumerate(zip(row, starts[home], ends[home], strict=True)):
             begun, done = 2 * k + 1, 2 * k + 2  # a rank's own changes go in its order
             for part in action.parts:
-                kind, stage = part[0], part[1]
+                kind, stage, size = part[0], part[1], share[part.slice or 0]
                 if not mine:  # the partner's: free at first, take at last
                     if kind == "E":
-                        yield start, 2 * len(row) + k, 1, kept[stage]
+                        yield start, 2 * len(row) + k, 1, size * kept[stage]
                     elif kind == "L":
-                        yield end, -1, -1, -kept[stage]
+                        yield end, -1, -1, -size * kept[stage]
                 elif kind == "F" and part[1:] in redone:
-                    yield start, begun, 0, checkpoint[stage]
+                    yield start, begun, 0, size * checkpoint[stage]
                 elif kind == "R":
-                    yield start, begun, 1, kept[stage] - checkpoint[stage]
+                    yield start, begun, 1, size * (kept[stage] - checkpoint[stage])
                 elif kind in "FLP":
-                    yield start, begun, 1, kept[stage]
+                    yield start, begun, 1, size * kept[stage]
                 elif kind == "I":
-                    yield end, done, 0, after_I[stage] - kept[stage]
+                    yield end, done, 0, size * (after_I[stage] - kept[stage])
                 elif kind in "BEO":
-                    yield end, done, -1, -kept[stage]
+                    yield end, done, -1, -size * kept[stage]
                 else:
-                    yield end, done, -1, -after_I[stage]
+                    yield end, done, -1, -size * after_I[stage]
 
 
 def weight_versions(schedule: Schedule, rank: int) -> int:
@@ -150,6 +151,7 @@ def buffers(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
     message = costs.per_stage("message", schedule.stages)
     if not any(message):
         return (0.0,) * schedule.p
+    share = costs.per_slice("slice_size", schedule.slices)
     end_of = {part: (r, end) for r, row in enumerate(schedule.ranks)
               for action, end in zip(row, ends[r], strict=True) for part in action.parts}
     peaks_found = []
@@ -159,7 +161,7 @@ def buffers(schedule: Schedule, costs: Costs, starts: Sequence[Sequence[float]],
             for part in action.parts:
                 source = _source(schedule, part, end_of)
                 if source is not None and source[0] != rank:
-                    size = message[min(part[1], source[2])]
+                    size = message[min(part[1], source[2])] * share[part.slice or 0]
                     changes += [(min(start, source[1]), size), (end, -size)]
         held = peak = 0.0
         for _, change in sorted(changes):
@@ -176,22 +178,25 @@ def link_bytes(schedule: Schedule, costs: Costs) -> dict[tuple[int, int], float]
     """
     message = costs.per_stage("message", schedule.stages)
     kept = costs.per_stage("activation", schedule.stages)
+    share = costs.per_slice("slice_size", schedule.slices)
     sent: dict[tuple[int, int], float] = {}
     for rank, row in enumerate(schedule.ranks):
         for action in row:
             for part in action.parts:
                 kind, stage, i = part[:3]
+                size = share[part.slice or 0]
                 if kind in "EL":
                     other = schedule.partner[rank]
                     link = (rank, other) if kind == "E" else (other, rank)
-                    sent[link] = sent.get(link, 0.0) + kept[stage]
+                    sent[link] = sent.get(link, 0.0) + size * kept[stage]
                     continue
                 target = stage + (1 if kind == "F" else -1)
                 if kind not in "FBI" or not 0 <= target < schedule.stages:
                     continue
                 home = schedule.home(target, i)
                 if home != rank:
-                    sent[rank, home] = sent.get((rank, home), 0.0) + message[min(stage, target)]
+                    size *= message[min(stage, target)]
+                    sent[rank, home] = sent.get((rank, home), 0.0) + size
     return sent
 
 

@@ -139,6 +139,8 @@ def test_slices_may_take_unequally_long() -> None:
     schedule = build("seq1f1b", 2, 1, slices=2)
     begin = starts(schedule, Costs(F=2, B=4, slice_scale=[1, 0.5]))
     assert (begin["F0.1"] if "F0.1" in begin else begin["F0.0.1"], begin["F1.0.1"]) == (2, 4)
+    with pytest.raises(ValueError, match="slice_size for 3 slices; the schedule has 2"):
+        simulate(schedule, Costs(slice_size=[1, 1, 1]))
     with pytest.raises(ValueError, match="slice_scale for 3 slices; the schedule has 2"):
         simulate(schedule, Costs(slice_scale=[1, 1, 1]))
     with pytest.raises(ValueError, match="optimizer must be one number"):

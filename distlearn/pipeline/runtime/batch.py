@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +47,8 @@ class Pieces:
         Microbatches, and slices of each.
     cut : str
         What a slice is: ``sequence`` (some tokens of all samples) or ``batch`` (some samples).
+    lengths : tuple of int
+        Tokens, or samples, of each slice.
     updates : int
         Optimizer steps that the schedule makes; each takes the mean over m / updates microbatches.
     context : Context
@@ -60,6 +63,7 @@ class Pieces:
     m: int
     slices: int
     cut: str
+    lengths: tuple[int, ...]
     updates: int
     context: Context
     mean: bool
@@ -75,12 +79,11 @@ class Pieces:
         size = len(self.ids) // self.m
         rows, columns = slice(i * size, (i + 1) * size), slice(0, self.ids.shape[1])
         count = int((self.targets[rows] != self.ignored).sum()) if self.mean else 1
+        start, stop = sum(self.lengths[:part]), sum(self.lengths[:part + 1])
         if self.cut == "batch":
-            size //= self.slices
-            rows = slice(rows.start + part * size, rows.start + (part + 1) * size)
-        elif self.slices > 1:
-            width = self.ids.shape[1] // self.slices
-            columns = slice(part * width, (part + 1) * width)
+            rows = slice(rows.start + start, rows.start + stop)
+        else:
+            columns = slice(start, stop)
         weight = self.updates / self.m if self.mean else 1.0
         positions = tuple(range(columns.start, columns.stop)) if self.slices > 1 else None
         context = replace(
@@ -95,7 +98,7 @@ class Pieces:
 
 
 def cut_batch(schedule: Schedule, model: Model, batch: tuple[Array, Array], context: Context,
-              cut: str | None) -> Pieces:
+              cut: str | None, lengths: Sequence[int] | None) -> Pieces:
     """Check that a batch divides as the schedule needs it.
 
     Raises
@@ -117,8 +120,16 @@ def cut_batch(schedule: Schedule, model: Model, batch: tuple[Array, Array], cont
         raise ValueError(f"cut must be one of {', '.join(CUTS)}; got {cut!r}")
     size, what = ((ids.shape[1], "tokens of a sequence") if cut == "sequence"
                   else (len(ids) // m, "samples of a microbatch"))
-    if size % slices:
-        raise ValueError(f"the {size} {what} do not divide into the schedule's slices={slices}")
+    if lengths is None:
+        if size % slices:
+            raise ValueError(f"the {size} {what} do not divide into the schedule's "
+                             f"slices={slices}; pass lengths= for unequal ones")
+        lengths = (size // slices,) * slices
+    lengths = tuple(lengths)
+    if (len(lengths) != slices or not all(isinstance(n, int | np.integer) for n in lengths)
+            or min(lengths) < 1 or sum(lengths) != size):
+        raise ValueError(f"lengths must be slices={slices} whole numbers above 0 that add up to "
+                         f"the {size} {what}; got {lengths}")
     config = model.config
     if slices > 1 and config is not None and (
             config.experts or config.dropout or config.attention_dropout):
@@ -130,4 +141,4 @@ def cut_batch(schedule: Schedule, model: Model, batch: tuple[Array, Array], cont
         raise ValueError(f"microbatch {int(kept.argmin())} has no target but {ignored}: its mean "
                          "loss is undefined")
     updates = len(schedule.steps[0]) if schedule.steps else 1
-    return Pieces(ids, targets, m, slices, cut, updates, context, mean, ignored)
+    return Pieces(ids, targets, m, slices, cut, lengths, updates, context, mean, ignored)

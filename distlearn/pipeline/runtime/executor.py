@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from distlearn.comm import run
@@ -17,6 +19,7 @@ from distlearn.pipeline.validate import validate
 def execute(schedule: Schedule, model: Model, batch: tuple[Array, Array], engine: str = "virtual",
             *, params: Params | None = None, optimizer: Optimizer | None = None,
             context: Context = EVALUATION, cut: str | None = None,
+            lengths: Sequence[int] | None = None,
             timeout: float | None = 600.0, backend: str | None = None) -> Run:
     """Run any schedule on a model that is cut into its stages, one rank a device.
 
@@ -43,6 +46,8 @@ def execute(schedule: Schedule, model: Model, batch: tuple[Array, Array], engine
     cut : str, optional
         What slices are: ``sequence``, or ``batch`` (the default where there are copies of the
         model: Chimera's backward halving).
+    lengths : sequence of int, optional
+        Tokens (samples) of each slice, as `distlearn.pipeline.slicing` finds them. Default: equal.
     timeout : float or None
         Seconds, for processes that this call starts.
     backend : str, optional
@@ -68,7 +73,7 @@ def execute(schedule: Schedule, model: Model, batch: tuple[Array, Array], engine
     """
     validate(schedule)
     stages = cut_model(model, schedule.stages)
-    pieces = cut_batch(schedule, model, batch, context, cut)
+    pieces = cut_batch(schedule, model, batch, context, cut, lengths)
     if params is None:
         params = model.init(0, np.float64)
     missing = [name for name in model.shapes() if name not in params]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,12 +16,13 @@ from distlearn.pipeline.schedule import Schedule
 
 def stage_costs(schedule: Schedule, model: Model, batch: tuple[Array, Array],
                 costs: Costs | None = None, *, params: Params | None = None,
-                context: Context = EVALUATION, cut: str | None = None) -> Costs:
+                context: Context = EVALUATION, cut: str | None = None,
+                lengths: Sequence[int] | None = None) -> Costs:
     """Costs with the real bytes of each stage, found by running one microbatch through the model.
 
     Parameters
     ----------
-    schedule, model, batch, params, context, cut
+    schedule, model, batch, params, context, cut, lengths
         As for `execute`.
     costs : Costs, optional
         Where times come from. Default: ``Costs()``.
@@ -29,7 +31,9 @@ def stage_costs(schedule: Schedule, model: Model, batch: tuple[Array, Array],
     -------
     Costs
         With bytes per stage of: ``activation`` (kept from F to B or I), ``activation_after_I`` (to
-        W), ``checkpoint`` (the input), ``message`` (the output), ``weight`` and ``gradient``.
+        W), ``checkpoint`` (the input), ``message`` (the output), ``weight`` and ``gradient``. If
+        ``lengths`` are given, the first four are those of one token (sample), and ``slice_size``
+        has the lengths.
 
     Raises
     ------
@@ -46,7 +50,7 @@ def stage_costs(schedule: Schedule, model: Model, batch: tuple[Array, Array],
     >>> costs.message, costs.activation[0] > costs.activation_after_I[0]
     ((512.0, 0.0), True)
     """
-    pieces = cut_batch(schedule, model, batch, context, cut)
+    pieces = cut_batch(schedule, model, batch, context, cut, lengths)
     stages = cut_model(model, schedule.stages)
     if schedule.slices > 1 and pieces.cut == "sequence":
         stages = tuple(stage.sliced() for stage in stages)
@@ -68,8 +72,10 @@ def stage_costs(schedule: Schedule, model: Model, batch: tuple[Array, Array],
         own, saved = states[s]
         dy = stages[s].backward_input(own, saved, dy, pieces.piece((s, 0, *part)))
         after.insert(0, saved.nbytes)
-    activation, checkpoint, message, weights = (
-        list(map(float, row)) for row in zip(*sizes, strict=True))
-    return replace(costs if costs is not None else Costs(), activation=activation,
-                   activation_after_I=[float(n) for n in after], checkpoint=checkpoint,
-                   message=message, weight=weights, gradient=weights)
+    unit = 1 if lengths is None else lengths[0]  # all that is kept grows with the slice's length
+    activation, checkpoint, message, weights = zip(*sizes, strict=True)
+    return replace(costs if costs is not None else Costs(),
+                   activation=[n / unit for n in activation],
+                   activation_after_I=[n / unit for n in after],
+                   checkpoint=[n / unit for n in checkpoint], message=[n / unit for n in message],
+                   weight=weights, gradient=weights, slice_size=lengths)

@@ -97,8 +97,9 @@ def even(name: str, costs: Costs, mem_limit: float | None, after_I: float | None
     """F, if what the search was asked for is the case that has closed formulas."""
     F, _, I, W = costs.uniform()
     if not F == I == W or mem_limit is not None or after_I is not None:
-        raise ValueError(f"{name}'s formulas need F = I = W, and no mem_limit or after_I of your "
-                         f"own; got F={F} I={I} W={W} mem_limit={mem_limit} after_I={after_I}")
+        raise ValueError(f"{name}'s closed formula needs F = I = W, and no mem_limit or after_I of "
+                         f"your own; got F={F} I={I} W={W} mem_limit={mem_limit} "
+                         f"after_I={after_I}")
     return F
 
 

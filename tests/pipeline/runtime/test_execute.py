@@ -69,9 +69,10 @@ def one_device(schedule: Schedule, model: Model, batch: tuple[Array, Array]
     return losses, total
 
 
-def check(schedule: Schedule, engine: str = "virtual") -> None:
+def check(schedule: Schedule, engine: str = "virtual", lengths: tuple[int, ...] | None = None
+          ) -> None:
     model, batch = gpt(), batch_for(schedule)
-    done = execute(schedule, model, batch, engine, timeout=LIMIT_S)
+    done = execute(schedule, model, batch, engine, lengths=lengths, timeout=LIMIT_S)
     losses, gradients = one_device(schedule, model, batch)
     assert list(done.gradients) == list(gradients) == list(model.shapes())
     for name, expected in gradients.items():
@@ -81,11 +82,12 @@ def check(schedule: Schedule, engine: str = "virtual") -> None:
             error = np.abs(done.gradients[name] - expected).max()
             assert error <= 1e-12 * np.abs(expected).max(), name
     np.testing.assert_allclose(done.losses, losses, rtol=0 if schedule.slices == 1 else 1e-12)
-    check_bytes(schedule, model, batch, done)
+    check_bytes(schedule, model, batch, done, lengths)
 
 
-def check_bytes(schedule: Schedule, model: Model, batch: tuple[Array, Array], done: Any) -> None:
-    timeline = simulate(schedule, stage_costs(schedule, model, batch))
+def check_bytes(schedule: Schedule, model: Model, batch: tuple[Array, Array], done: Any,
+                lengths: tuple[int, ...] | None = None) -> None:
+    timeline = simulate(schedule, stage_costs(schedule, model, batch, lengths=lengths))
     assert done.peak_bytes == timeline.peak_bytes
     assert done.peak_activations == timeline.peak_activations
     assert done.versions_kept == timeline.versions_kept
@@ -104,6 +106,11 @@ def test_gradients_and_bytes_of_every_synchronous_schedule(name: str) -> None:
 @pytest.mark.parametrize(("name", "options"), OPTIONS, ids=str)
 def test_options(name: str, options: dict[str, Any]) -> None:
     check(schedule_of(name, **options))
+
+
+@pytest.mark.parametrize(("name", "lengths"), [("seq1f1b", (2, 1, 1)), ("terapipe", (1, 3))])
+def test_slices_of_unequal_length(name: str, lengths: tuple[int, ...]) -> None:
+    check(schedule_of(name, p=2, m=2, slices=len(lengths)), lengths=lengths)
 
 
 def by_version_rule(schedule: Schedule, model: Model, batch: tuple[Array, Array], rule: Any
@@ -222,10 +229,13 @@ def test_a_stage_keeps_what_a_count_by_hand_says() -> None:
     (schedule_of("gpipe", p=13), (26, 4), {}, "13 stages .* the model has 12"),
     (schedule_of("gpipe"), (9, 4), {}, "9 samples does not divide into the schedule's m=8"),
     (schedule_of("seq1f1b", slices=3), (8, 4), {}, "4 tokens .* slices=3"),
+    (schedule_of("seq1f1b"), (8, 4), {"lengths": (3, 2)}, "slices=2 .* the 4 tokens .*3, 2"),
+    (schedule_of("seq1f1b"), (8, 4), {"lengths": (4, 0)}, "whole numbers above 0"),
+    (schedule_of("seq1f1b"), (8, 4), {"lengths": (2.0, 2)}, "whole numbers above 0"),
     (schedule_of("gpipe"), (8, 4), {"cut": "model"}, "cut must be one of sequence, batch"),
     (schedule_of("pipedream"), (8, 4), {}, "pass optimizer="),
     (schedule_of("mario", base="seq1f1b"), (8, 4), {}, "recomputes slices"),
-], ids=["layers", "batch", "slices", "cut", "optimizer", "recompute"])
+], ids=["layers", "batch", "slices", "sum", "empty", "fraction", "cut", "optimizer", "recompute"])
 def test_what_cannot_run_is_refused(schedule: Schedule, batch: tuple[int, int],
                                     options: dict[str, Any], message: str) -> None:
     ids = np.ones(batch, int)
