@@ -9,6 +9,7 @@ from __future__ import annotations
 from distlearn.widgets.bank_conflict_explorer import BankConflictExplorer
 from distlearn.widgets.coalescing_explorer import CoalescingExplorer
 from distlearn.widgets.collective_stepper import CollectiveStepper
+from distlearn.widgets.cube_timeline import CubeTimeline
 from distlearn.widgets.face import Face, StaticFace
 from distlearn.widgets.occupancy_explorer import OccupancyExplorer
 from distlearn.widgets.pipeline_explorer import PipelineExplorer
@@ -19,6 +20,7 @@ __all__ = [
     "BankConflictExplorer",
     "CoalescingExplorer",
     "CollectiveStepper",
+    "CubeTimeline",
     "Face",
     "OccupancyExplorer",
     "PipelineExplorer",

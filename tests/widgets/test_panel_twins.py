@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Callable
@@ -11,15 +12,18 @@ import numpy as np
 from py_mini_racer import MiniRacer
 
 from distlearn.kernels import cuda, float32, kernel, launch
+from distlearn.kernels.ascend import CubeCore, Tiling, gemm_program
 from distlearn.kernels.intrinsics import load2, load4
 from distlearn.widgets import (
     BankConflictExplorer,
     CoalescingExplorer,
+    CubeTimeline,
     OccupancyExplorer,
     ThreadIndexExplorer,
     WarpStepper,
 )
 from distlearn.widgets.bank_conflict_explorer import place
+from distlearn.widgets.cube_records import FORGOTTEN, STEPS, TILES
 from distlearn.widgets.face import asset
 from distlearn.widgets.lane_patterns import PATTERNS, lane_elements
 from distlearn.widgets.occupancy_explorer import GPUS, MOST_SHARED
@@ -100,7 +104,7 @@ def test_bank_conflicts() -> None:
         **lanes(chance), "item": chance.choice((4, 8, 16)), "padding": chance.randint(0, 4),
         "swizzle": chance.random() < 0.4})
     assert_twins(BankConflictExplorer(), "bankConflictView(setting)", settings)
-    for setting in settings[:12]:  # and the executor counts the same
+    for setting in settings[:6]:  # and the executor counts the same
         each = setting["item"] // 4
         places = np.array([place(setting, e) for e in lane_elements(setting)], np.int32)
         if places.max() * each >= 9600 - each:
@@ -163,3 +167,19 @@ def test_warp_steps() -> None:
             "function (n) { unpackRecording(data.recordings[n]); }), data.recordings), "
             "setting)")
     assert_twins(stepper, f"({view})", settings)
+
+
+def test_cube_timelines() -> None:
+    timeline = CubeTimeline()
+    assert_twins(timeline, "cubeView(data, setting)", some(60, lambda chance: {
+        "tile": chance.choice(TILES[:3]), "step": STEPS[0], "l1": chance.random() < 0.5,
+        "l0": chance.random() < 0.5, "forget": chance.choice(list(FORGOTTEN)),
+        "event": chance.randint(0, 3)}))
+    for l1, l0 in itertools.product((True, False), repeat=2):  # as the core itself runs
+        core = CubeCore()
+        A, B = np.zeros((256, 512), np.float16), np.zeros((512, 256), np.float16)
+        gemm_program(core, A, B, np.zeros((256, 256), np.float32),
+                     Tiling(128, 256, 64, 256, 1 + l1, 1 + l0), [(0, 0), (128, 0)])
+        ran = core.run(compute=False)
+        shown = CubeTimeline("128 x 256", l1_double=l1, l0_double=l0).view().numbers
+        assert (shown[0][1], shown[2][1]) == (f"{ran.makespan:,}", ran.bottleneck)

@@ -11,6 +11,7 @@ import pytest
 from distlearn.widgets import (
     BankConflictExplorer,
     CoalescingExplorer,
+    CubeTimeline,
     OccupancyExplorer,
     ThreadIndexExplorer,
     WarpStepper,
@@ -22,7 +23,7 @@ AXE = Path(__file__).parents[1] / "browser" / "vendor" / "axe.min.js"
 
 
 PANELS = (CoalescingExplorer, BankConflictExplorer, ThreadIndexExplorer, OccupancyExplorer,
-          WarpStepper)
+          WarpStepper, CubeTimeline)
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +142,22 @@ def test_warp_steps(show: Callable[..., Any]) -> None:
     face.locator("[name=step]").fill("7")
     assert_shows(face, WarpStepper(kernel=name, step=7))  # the race, in its own words
     assert face.locator(".dl-message").inner_text().startswith("race: threads 0")
+
+
+def test_cube_timeline(show: Callable[..., Any]) -> None:
+    face = show(CubeTimeline())
+    press(face, "ArrowRight", "ArrowRight")
+    assert_shows(face, CubeTimeline(event=2))
+    face.locator('[data-pick="event:9"]').click()
+    assert_shows(face, CubeTimeline(event=9))
+    face.locator("[name=l0]").uncheck()
+    assert_shows(face, CubeTimeline(l0_double=False))
+    face.locator("[name=forget]").select_option("M for MTE1: step is used")
+    assert_shows(face, CubeTimeline(l0_double=False, forget="M for MTE1: step is used"))
+    face.locator("[name=tile]").select_option("256 x 256")
+    assert face.locator(".dl-message").inner_text().startswith("overflow: L0C overflows by")
+    assert face.locator("[data-pick]").count() == 0
+    press(face, "End")
 
 
 def test_all_on_one_page(show: Callable[..., Any]) -> None:
