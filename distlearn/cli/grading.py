@@ -20,8 +20,9 @@ GRADE_EXAMPLES = """[bold]Example[/bold]
 
 distlearn grade submissions -o graded
 
-DIR holds STUDENT/*.ipynb, STUDENT.ipynb or STUDENT.py. OUT gets gradebook.csv, questions.csv, \
-results.json and a feedback page for each student.
+DIR holds STUDENT/*.ipynb, STUDENT.ipynb or STUDENT.py. Of several files with answers to one \
+notebook, the one with most answers counts, a notebook before a Python file, the last by name. OUT \
+gets gradebook.csv, questions.csv, results.json and a feedback page for each student.
 """
 
 HANDOUT_EXAMPLES = """[bold]Examples[/bold]
@@ -77,10 +78,15 @@ def grade(
                                       help="Where gradebook and feedback go.")],
     sets: Annotated[list[str] | None, typer.Option(
         "--set", metavar="NAME", show_default=False,
-        help="An exercise set; may be repeated. Default: those that are answered.")] = None,
+        help="A set (pipeline) or one of its notebooks (pipeline_1); may be repeated. "
+        "Default: the notebooks that are answered.")] = None,
     hidden: Annotated[Path | None, typer.Option(
         "--hidden", metavar="PATH", show_default=False,
         help="Hidden cases; default tests/exercises of this repository.")] = None,
+    roster: Annotated[Path | None, typer.Option(
+        "--roster", metavar="FILE", show_default=False,
+        help="Names of the class, one a line or CSV with a column student; shows who is absent."),
+    ] = None,
     time: _Time = 10.0,
     memory: _Memory = 1024,
     jobs: _Jobs = None,
@@ -93,7 +99,7 @@ def grade(
     """
     from distlearn.grading import grade as run
 
-    report = run(directory, out, sets=sets or None, hidden=hidden, time_limit=time,
+    report = run(directory, out, sets=sets or None, hidden=hidden, roster=roster, time_limit=time,
                  memory_limit=memory * _MIB, jobs=jobs)
     typer.echo(report.to_text())
     typer.echo(f"Gradebook and feedback: {out}", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from distlearn.grading.question import Question
@@ -27,11 +27,15 @@ class Entry:
         Candidates, in order of their names.
     trouble : str
         Why there is nothing to read, or "".
+    loose : bool
+        Whether it lies in the folder of all and is not even called a notebook or Python file, so
+        that it may be nobody's submission.
     """
 
     student: str
     files: tuple[Path, ...]
     trouble: str = ""
+    loose: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,9 @@ def entries(folder: Path) -> list[Entry]:
         while student in taken:
             student += "_"
         taken.add(student)
-        result.append(entry(student, paths))
+        loose = all(path.is_file() and not path.is_symlink() and not _is_named_well(path.name)
+                    for path in paths)
+        result.append(replace(entry(student, paths), loose=loose))
     return result
 
 
@@ -143,11 +149,16 @@ def choose(files: Readable, questions: Sequence[Question]) -> Choice:
         return Choice(None, tuple(notes))
     ranked.sort(key=lambda pair: pair[0], reverse=True)
     best = ranked[0][1]
-    rivals = [program for (written, *_), program in ranked[1:] if written]
+    rivals = [(key, program) for key, program in ranked[1:] if key[0]]
     if rivals:
-        others = ", ".join(f"`{x.submission.name}`" for x in rivals[:4])
-        notes.insert(0, f"Several files have answers: `{best.submission.name}` "
-                        f"counted, {others} did not.")
+        others = ", ".join(f"`{x.submission.name}`" for _, x in rivals[:4])
+        written, _, is_notebook, _ = ranked[0][0]
+        (next_written, _, next_is_notebook, _), _ = rivals[0]
+        why = ("it has answers to more questions" if written > next_written else
+               "it is a notebook" if is_notebook > next_is_notebook else
+               "of two that answer equally many, the last by name counts")
+        notes.insert(0, f"Several files have answers to {questions[0].notebook}: "
+                        f"`{best.submission.name}` counted, {others} did not ({why}).")
     return Choice(best, tuple(notes[:5]))
 
 
@@ -165,6 +176,10 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
             yield from _walk(path, depth + 1)
         else:
             yield path
+
+
+def _is_named_well(name: str) -> bool:
+    return any(suffix in (".ipynb", ".py") for suffix in Path(name).suffixes)
 
 
 def _stem(name: str) -> str:

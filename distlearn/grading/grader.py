@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -13,7 +14,8 @@ from distlearn.grading.collect import Choice, Entry, Readable, choose, entries, 
 from distlearn.grading.judge import QuestionResult, judge
 from distlearn.grading.outcome import Outcome, Run
 from distlearn.grading.question import SETS, Case, Question, find, notebooks, questions
-from distlearn.grading.report import Report, StudentResult
+from distlearn.grading.report import NOT_HANDED_IN, Report, StudentResult
+from distlearn.grading.roster import call_roll, read_roster
 from distlearn.grading.sandbox import Limits, run
 from distlearn.grading.submission import printable
 from distlearn.grading.writing import prepare, write
@@ -25,6 +27,7 @@ def grade(
     *,
     sets: Sequence[str] | None = None,
     hidden: str | Path | None = None,
+    roster: str | Path | None = None,
     time_limit: float = 10.0,
     memory_limit: int = 2**30,
     jobs: int | None = None,
@@ -44,6 +47,8 @@ def grade(
         any submission answers something of, else all.
     hidden : path, optional
         File or folder with hidden cases. Default: those of the repository this runs from.
+    roster : path, optional
+        Names of the class, see `read_roster`. Who is on it and handed in nothing gets a row.
     time_limit : float
         Seconds of computing time for one question.
     memory_limit : int
@@ -72,10 +77,14 @@ def grade(
         raise NotADirectoryError(f"out_dir {target} exists and is not a folder")
     limits = Limits(time_limit, memory_limit)
     closed = [path.resolve() for path in (source, target, *([Path(hidden)] if hidden else []))]
-    found = entries(source)
+    found, remarks = entries(source), list[str]()
+    if roster is not None:
+        closed.append(Path(roster).resolve())
+        found, remarks = call_roll(found, read_roster(Path(roster)))
     extra = _hidden(hidden)
     prepare(target)
     report = _grade(found, sets, extra, limits, jobs, progress, closed)
+    report = replace(report, notes=(*remarks, *report.notes))
     write(report, target)
     return report
 
@@ -128,9 +137,12 @@ def check_file(
     FileNotFoundError
         If there is no such file.
     ValueError
-        If there is no such question.
+        If there is no such question, or the file is neither a notebook nor Python.
     """
     one = _one(Path(path))
+    if Path(path).is_file() and not (found := readable(one)).programs:
+        raise ValueError(f"{found.notes[-1].rstrip('.')}: check takes the notebook (.ipynb) or "
+                         "Python file (.py) with your answers")
     asked: tuple[Question, ...] | None = None
     if question is not None:
         named = (*SETS, *notebooks())
@@ -157,11 +169,16 @@ def _grade(
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be >= 1; got {jobs}")
     files = {one.student: readable(one) for one in found}
+    strays = [one for one in found if one.loose and not files[one.student].programs]
+    found = [one for one in found if one not in strays]
     if asked is None:
         asked = questions(*sets) if sets else _answered(files.values())
     if not found:
-        raise ValueError("there are no submissions: their folder is empty")
+        raise ValueError("there are no submissions: their folder "
+                         + (f"holds only {printable(strays[0].files[0].name)} and the like"
+                            if strays else "is empty"))
     choices = {student: _choices(read, asked) for student, read in files.items()}
+    absent = {student: _absent(files[student], choices[student], asked) for student in choices}
     tasks = [(one.student, question) for one in found for question in asked]
     cancel = Event()
 
@@ -169,6 +186,9 @@ def _grade(
         student, question = task
         cases = (*question.cases, *extra.get(question.id, ()))
         choice = choices[student][question.notebook]
+        if question.notebook in absent[student]:
+            return QuestionResult(question, 0, NOT_HANDED_IN,
+                                  reason=f"{question.notebook} was not handed in.")
         return _question(choice, question, cases, limits, closed, cancel)
 
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
@@ -188,7 +208,8 @@ def _grade(
     missing = [question.id for question in asked if question.id not in extra]
     notes = () if not missing or not graded else (
         f"Only the visible cases were used for {', '.join(missing)}: no hidden ones were given.",)
-    return Report(asked, students, notes, graded)
+    left_out = tuple((printable(one.files[0].name), files[one.student].notes[-1]) for one in strays)
+    return Report(asked, students, notes, graded, left_out)
 
 
 def _question(choice: Choice, question: Question, cases: Sequence[Case], limits: Limits,
@@ -230,6 +251,15 @@ def _choices(files: Readable, asked: Sequence[Question]) -> dict[str, Choice]:
     """The file that counts for each notebook: a learner may hand in one for each."""
     names = dict.fromkeys(question.notebook for question in asked)
     return {name: choose(files, [q for q in asked if q.notebook == name]) for name in names}
+
+
+def _absent(files: Readable, choices: dict[str, Choice], asked: Sequence[Question]) -> set[str]:
+    """Notebooks of which a learner has handed in nothing, though something of another one."""
+    touched = {question.notebook for question in asked
+               if (program := choices[question.notebook].program) is not None
+               and question.function in program.defined}
+    named = " ".join(program.submission.name for program in files.programs)
+    return {name for name in choices if touched and name not in touched and name not in named}
 
 
 def _file(one: Entry, choices: dict[str, Choice]) -> str:

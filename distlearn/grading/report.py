@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from distlearn.grading.judge import QuestionResult
 from distlearn.grading.question import Question
 
+NOT_HANDED_IN = "not handed in"
+
 
 @dataclass(frozen=True)
 class StudentResult:
@@ -28,6 +30,20 @@ class StudentResult:
     file: str
     results: tuple[QuestionResult, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def not_handed_in(self) -> dict[str, list[QuestionResult]]:
+        """Results of the notebooks of which nothing was handed in, by notebook."""
+        found: dict[str, list[QuestionResult]] = {}
+        for result in self.results:
+            if result.status == NOT_HANDED_IN:
+                found.setdefault(result.question.notebook, []).append(result)
+        return found
+
+    @property
+    def failed(self) -> list[QuestionResult]:
+        """Results below full points, of what was handed in."""
+        return [one for one in self.results if not one.ok and one.status != NOT_HANDED_IN]
 
     @property
     def total(self) -> int:
@@ -74,12 +90,15 @@ class Report:
         Remarks for the instructor.
     graded : bool
         False if it only shows a learner the visible cases.
+    strays : tuple of (str, str)
+        Files that are nobody's submission, and why not.
     """
 
     questions: tuple[Question, ...]
     students: tuple[StudentResult, ...]
     notes: tuple[str, ...] = ()
     graded: bool = True
+    strays: tuple[tuple[str, str], ...] = ()
 
     @property
     def scores(self) -> dict[str, dict[str, int]]:
@@ -122,15 +141,23 @@ class Report:
             head = f"{one.student:{width}}"
             if self.graded:
                 head += f"  {one.total:>3} of {one.maximum} points"
-            failed = [f"{r.question.id.partition('/')[2]}: {r.status}"
-                      for r in one.results if not r.ok]
+            failed = [f"{r.question.id.partition('/')[2]}: {r.status}" for r in one.failed]
+            failed += [f"{name}: {NOT_HANDED_IN}" for name in one.not_handed_in]
             if details:
                 lines += [head, *(f"  {note}" for note in one.notes), ""]
                 for result in one.results:
                     lines += [text(result, graded=self.graded), ""]
             else:
                 lines.append(f"{head}  {'; '.join(failed)}".rstrip())
-        return "\n".join([*lines, *self.notes]).rstrip()
+        notes = list(self.notes)
+        if not details:
+            notes += [f"{one.student}: {note}" for one in self.students for note in one.notes[:2]]
+        if not self.graded:
+            results = [result for one in self.students for result in one.results]
+            right = sum(result.ok for result in results)
+            notes.append(f"{right} of {len(results)} questions pass all visible cases.")
+        notes += [f"No submission, left out: {why}" for _, why in self.strays]
+        return "\n".join([*lines, *notes]).rstrip()
 
 
 def _failure(result: QuestionResult) -> str:

@@ -8,7 +8,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from distlearn.grading.faces import html, text
 from distlearn.grading.files import write_texts
 from distlearn.grading.judge import CaseResult, QuestionResult, short
-from distlearn.grading.report import Report, StudentResult
+from distlearn.grading.report import NOT_HANDED_IN, Report, StudentResult
 
 MAX_FEEDBACK = 60 * 1024
 MAX_NAME = 120  # bytes; a file system takes 255, with everything
@@ -99,20 +99,30 @@ def markdown(one: StudentResult) -> str:
     head = [f"# Feedback for {one.student}", "", f"{one.total} of {one.maximum} points{file}."]
     head += ["", *(f"- {note}" for note in one.notes)] if one.notes else []
     head += ["", "| question | points | result |", "|---|---|---|"]
-    head += [f"| {r.question.id}: {r.question.title} | {r.points} of {r.question.points} "
-             f"| {r.status} |" for r in one.results]
+    head += [f"| {name} | {points} | {status} |" for _, name, points, status in _table(one)]
     blocks = [f"## {r.question.title}\n\n```text\n{text(r).replace('```', chr(39) * 3)}\n```"
-              for r in one.results if not r.ok]
+              for r in one.failed]
     return _fit("\n".join(head) + "\n", [f"\n{block}\n" for block in blocks],
                 "\n(The rest is left out: it would be too long.)\n")
+
+
+def _table(one: StudentResult) -> Iterator[tuple[str, str, str, str]]:
+    """A row a question, and one for each notebook that is missing: in HTML, in text, points."""
+    for r in one.results:
+        if r.question.notebook not in one.not_handed_in:
+            yield (f"{escape(r.question.title)} <code>{r.question.id}</code>",
+                   f"{r.question.id}: {r.question.title}",
+                   f"{r.points} of {r.question.points}", r.status)
+    for name, results in one.not_handed_in.items():
+        yield (f"<code>{name}</code>", name,
+               f"0 of {sum(r.question.points for r in results)}", NOT_HANDED_IN)
 
 
 def page(one: StudentResult) -> str:
     """The same as one HTML page, with pictures of the differences."""
     rows = "".join(
-        f"<tr><td>{escape(r.question.title)} <code>{r.question.id}</code></td>"
-        f"<td>{r.points} of {r.question.points}</td><td>{escape(r.status)}</td></tr>"
-        for r in one.results)
+        f"<tr><td>{title}</td><td>{points}</td><td>{escape(status)}</td></tr>"
+        for title, _, points, status in _table(one))
     notes = "".join(f"<li>{escape(note)}</li>" for note in one.notes)
     head = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Feedback for '
@@ -124,7 +134,7 @@ def page(one: StudentResult) -> str:
         f"{f'<ul>{notes}</ul>' if notes else ''}"
         f'<table class="t"><thead><tr><th>question</th><th>points</th><th>result</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>")
-    blocks = [f"<h2>{escape(r.question.title)}</h2>{html(r)}" for r in one.results if not r.ok]
+    blocks = [f"<h2>{escape(r.question.title)}</h2>{html(r)}" for r in one.failed]
     return _fit(head, blocks, "<p>(The rest is left out: it would be too long.)</p>",
                 "</main></body></html>\n")
 
@@ -150,6 +160,8 @@ def _gradebook_rows(report: Report) -> list[list[Any]]:
     for one in report.students:
         rows.append([one.student, *(result.points for result in one.results), one.total,
                      one.maximum, one.file, " ".join(one.notes)[:300]])
+    blank = [""] * (len(names) + 2)
+    rows += [[name, *blank, name, f"No submission, left out: {why}"] for name, why in report.strays]
     return rows
 
 
@@ -183,6 +195,7 @@ def _json(report: Report, names: dict[str, str]) -> dict[str, Any]:
             {"id": q.id, "title": q.title, "function": q.function, "points": q.points}
             for q in report.questions],
         "notes": list(report.notes),
+        "strays": [{"file": name, "why": why} for name, why in report.strays],
         "students": [
             {"student": one.student, "file": one.file, "total": one.total, "max": one.maximum,
              "notes": list(one.notes), "feedback": f"feedback/{names[one.student]}.md",

@@ -15,6 +15,7 @@ def two(empty):
     for name, code in (("ann", RIGHT), ("bob", WRONG)):
         (empty / "in" / name).mkdir(parents=True)
         (empty / "in" / name / "answers.py").write_text(code)
+    (empty / "essay.md").write_text("Dear teacher, the dog ate it.")
     return empty / "in"
 
 
@@ -35,11 +36,20 @@ def test_grade_writes_the_gradebook(cli, two):
     with Path("out/gradebook.csv").open(newline="", encoding="utf-8") as file:
         rows = {row[0]: row for row in csv.reader(file)}
     assert {"ann", "bob"} <= set(rows)
+    (two / "plan.txt").write_text("Who grades what? Nobody knows.")
+    Path("class.csv").write_text("student,group\nann,1\nbobby,2\n")
+    result = cli("grade", two, "-o", "out", "--roster", "class.csv", "--set", "pipeline_1")
+    for line in ("1 of 2 on the roster handed in nothing: bobby.",
+                 "Not on the roster, but graded: bob (is it bobby?).",
+                 "bobby: Nothing was handed in.",
+                 "No submission, left out: `plan.txt` is neither a notebook (.ipynb) nor Python"):
+        assert line in result.stdout
     assert cli("grade", two, "-o", "out", "--strict").exit_code == 1
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (("check", "none.py"), "none.py does not exist"),
+    (("check", "essay.md"), "(.ipynb) nor Python (.py): check takes the notebook"),
     (("check", "in/ann/answers.py", "pipeline/bubbel"), "did you mean 'pipeline/bubble'"),
     (("check", "in/ann/answers.py", "--time", "0"), "'0' is not a number of seconds > 0"),
     (("check", "in/ann/answers.py", "--time", "1,2"), "'1,2' is not a number of seconds > 0"),
