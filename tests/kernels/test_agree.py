@@ -9,18 +9,23 @@ from hypothesis import strategies as st
 
 from distlearn.kernels import KernelError, kernels_from_text, launch
 
-LEAVES = ["tx", "ty", "i", "n", "1", "2", "3", "7"]
+LEAVES = ["tx", "ty", "i", "n", "c", "1", "2", "3", "7"]
 
 
 @st.composite
 def numbers(draw, depth=2):
-    """An integer expression of the thread's place."""
+    """An integer expression of the thread's place and of what it has computed."""
     if depth == 0 or draw(st.booleans()):
         return draw(st.sampled_from(LEAVES))
-    op = draw(st.sampled_from(["+", "-", "*", "//", "%"]))
+    op = draw(st.sampled_from(["+", "-", "*", "//", "%", "^", ">>", "min", "if"]))
     left = draw(numbers(depth=depth - 1))
-    right = draw(st.sampled_from(["2", "3", "5"])) if op in ("//", "%") else draw(
-        numbers(depth=depth - 1))
+    if op in ("//", "%", ">>"):
+        return f"({left} {op} {draw(st.sampled_from(['2', '3', '5', '8']))})"
+    right = draw(numbers(depth=depth - 1))
+    if op == "min":
+        return f"min({left}, {right})"
+    if op == "if":
+        return f"({left} if {right} % 2 == 0 else {draw(st.sampled_from(LEAVES))})"
     return f"({left} {op} {right})"
 
 
@@ -28,76 +33,135 @@ def numbers(draw, depth=2):
 def conditions(draw):
     op = draw(st.sampled_from(["<", "<=", "==", "!=", ">"]))
     test = f"{draw(numbers())} {op} {draw(numbers())}"
-    if draw(st.integers(0, 3)) == 0:
+    kind = draw(st.integers(0, 5))
+    if kind == 0:
         test += f" {draw(st.sampled_from(['and', 'or']))} a[{index(draw, 'i')}] > float32(0.0)"
-    return test
+    return f"not ({test})" if kind == 1 else f"{draw(numbers())} < {test}" if kind == 2 else test
 
 
 def index(draw, usual):
-    """Mostly the thread's own element; sometimes another, sometimes one outside."""
-    kind = draw(st.integers(0, 9))
-    return usual if kind < 6 else (f"{draw(numbers())} % {draw(st.sampled_from([4, 32]))}"
-                                   if kind < 9 else draw(numbers()))
+    """Mostly the thread's own element; sometimes another, rarely one outside."""
+    kind = draw(st.integers(0, 15))
+    return usual if kind < 10 else (f"({draw(numbers())}) % {draw(st.sampled_from([4, 32]))}"
+                                    if kind < 15 else draw(numbers()))
+
+
+def real(draw):
+    """A number of type float32 to add."""
+    kind = draw(st.integers(0, 6))
+    return {0: lambda: f"a[{index(draw, 'i')}]", 1: lambda: f"s[{index(draw, 't')}]",
+            2: lambda: f"m[{index(draw, 'ty')}, {draw(numbers())} % 3]",
+            3: lambda: f"own[({draw(numbers())}) % 4]", 4: lambda: "float32(c % 5)",
+            5: lambda: f"g(acc, {draw(numbers())})",
+            6: lambda: "float32(float16(acc) * float16(0.3))"}[kind]()
+
+
+def simple(draw):
+    """Statements without others inside."""
+    kind = draw(st.integers(0, 17))
+    full, way = "0xffffffff", draw(st.sampled_from(["xor", "down", "up"]))
+    made = {
+        0: lambda: [f"acc = acc + {real(draw)}"],
+        1: lambda: [f"acc += {real(draw)}"],
+        2: lambda: [f"out[{index(draw, 'i')}] = acc"],
+        3: lambda: [f"s[{index(draw, 't')}] = acc"],
+        4: lambda: ["cuda.syncthreads()"],
+        5: lambda: ["cuda.syncwarp()"],
+        6: lambda: [f"c += {draw(numbers())}", "c = c % 1000"],
+        7: lambda: [f"own[({draw(numbers())}) % 4] = {real(draw)}"],
+        8: lambda: [f"cuda.atomic.add(count, ({draw(numbers())}) % 8, c % 7)"],
+        9: lambda: [(f"c += cuda.atomic.{draw(st.sampled_from(['max', 'add', 'exch']))}"
+                     f"(count, ({draw(numbers())}) % 8, {draw(numbers())} % 9)")],
+        10: lambda: [f"acc = cuda.shfl_{way}_sync({full}, acc, {draw(st.integers(0, 9))})"],
+        11: lambda: [f"c += cuda.shfl_sync({full}, c, {draw(numbers())} % 32)"],
+        12: lambda: [f"c += cuda.ballot_sync({full}, {draw(conditions())}) % 97"],
+        13: lambda: [f"acc = max(acc, {real(draw)})"],
+        14: lambda: [f"v = load2(a, 2 * (({draw(numbers())}) % 3))", "acc += v.x * v.y"],
+        15: lambda: [f"store2(s, 2 * (t % 64), cuda.float32x2(acc, {real(draw)}))"],
+        16: lambda: [f"out[{index(draw, 'i')}] += acc"],
+        17: lambda: [f"row = m[{index(draw, 'ty')}]", "acc -= row[1]"],
+    }
+    return made[kind]()
 
 
 @st.composite
 def statements(draw, depth=2):
-    kind = draw(st.integers(0, 10 if depth else 5))
-    if kind == 0:
-        return [f"acc = acc + a[{index(draw, 'i')}]"]
-    if kind == 1:
-        return [f"out[{index(draw, 'i')}] = acc"]
-    if kind == 2:
-        return [f"s[{index(draw, 't')}] = acc"]
-    if kind == 3:
-        return [f"acc += s[{index(draw, 't')}]"]
-    if kind == 4:
-        return ["cuda.syncthreads()"]
-    if kind == 5:
-        return [f"c += {draw(numbers())}", "acc = acc + float32(c % 3)"]
+    kind = draw(st.integers(0, 11 if depth else 5))
+    if kind < 6:
+        return simple(draw)
     body = [line for part in draw(st.lists(statements(depth=depth - 1), min_size=1, max_size=3))
             for line in part]
     inner = ["    " + line for line in body]
     if kind in (6, 7):
         made = [f"if {draw(conditions())}:", *inner]
         return [*made, "else:", "    acc = acc * float32(2.0)"] if draw(st.booleans()) else made
+    k = f"k{depth}"
     if kind == 8:
-        return [f"for k in range({draw(st.sampled_from(['3', 'tx % 4', 'n % 5']))}):", *inner]
+        counts = ["3", "tx % 4", "n % 5", "1, 7, 2", "4, ty, -1", "c % 3"]
+        return [f"for {k} in range({draw(st.sampled_from(counts))}):", *inner, f"    c += {k}"]
     if kind == 9:
         way = draw(st.sampled_from(["break", "continue"]))
-        return ["for k in range(4):", *inner, f"    if {draw(conditions())}:", f"        {way}",
+        return [f"for {k} in range(4):", *inner, f"    if {draw(conditions())}:", f"        {way}",
                 "    acc = acc + float32(1.0)"]
-    return ["w = 0", f"while w < {draw(st.sampled_from(['tx % 5', '3']))}:", *inner, "    w += 1"]
+    if kind == 10:
+        return [f"if {draw(conditions())}:", *inner, "    return"]
+    # A uniform loop whose iterations are independent: the executor may run them as one.
+    target = draw(st.sampled_from([f"own[{k}]", f"out[4 * i + {k}]", f"s[4 * t + {k}]", "acc"]))
+    return [f"for {k} in range(4):", f"    x{depth} = {real(draw)}",
+            f"    {target} += x{depth} * a[({draw(numbers())} + {k}) % 32]"] if draw(
+                st.booleans()) else [
+        f"w{depth} = 0", f"while w{depth} < {draw(st.sampled_from(['tx % 5', '3']))}:", *inner,
+        f"    w{depth} += 1"]
 
 
 def outcome(text, grid, block, executor):
     kernel = kernels_from_text(text)["f"]
     threads = grid[0] * grid[1] * block[0] * block[1]
     out, a = np.zeros(threads, np.float32), np.arange(threads, dtype=np.float32) % 11 - 5
+    m = np.arange(96, dtype=np.float32).reshape(32, 3) % 7
+    count = np.arange(8, dtype=np.int64)
+    arguments = (out, a, threads, m, count)[:len(kernel.parameters)]
     try:
-        report = launch(kernel, grid, block, out, a, threads, executor=executor)
+        report = launch(kernel, grid, block, *arguments, executor=executor)
     except KernelError as error:
         return error.kind, error.race_kinds if error.kind == "race" else None
-    return out.tolist(), report.counters.by_line
+    return out.tolist(), count.tolist(), report.counters.by_line
+
+
+HEAD = textwrap.dedent("""\
+    def g(x, k):
+        if k % 3 == 0:
+            return x * float32(0.5)
+        y = float32(1.0)
+        for j in range(k % 4):
+            y += x
+            if y > float32(9.0):
+                break
+        return y
+
+    def f(out, a, n, m, count):
+        s = cuda.shared.array(128, float32)
+        own = cuda.local.array(4, float32)
+        tx = cuda.threadIdx.x
+        ty = cuda.threadIdx.y
+        t = ty * cuda.blockDim.x + tx
+        i = (cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x) * (
+            cuda.blockDim.x * cuda.blockDim.y) + t
+        acc = float32(0.0)
+        c = 0
+        for q in range(4):
+            own[q] = float32(q)
+        s[t] = float32(tx)
+    """)
+SHAPES = (st.tuples(st.integers(1, 2), st.integers(1, 2)),
+          st.tuples(st.sampled_from([1, 5, 8, 32, 33]), st.integers(1, 3)))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.lists(statements(), min_size=1, max_size=6), st.tuples(st.integers(1, 2), st.integers(
-    1, 2)), st.tuples(st.sampled_from([1, 5, 8, 32, 33]), st.integers(1, 3)))
+@given(st.lists(statements(), min_size=1, max_size=6), *SHAPES)
 def test_executors_agree(parts, grid, block):
     lines = [line for part in parts for line in part]
-    text = textwrap.dedent("""\
-        def f(out, a, n):
-            s = cuda.shared.array(128, float32)
-            tx = cuda.threadIdx.x
-            ty = cuda.threadIdx.y
-            t = ty * cuda.blockDim.x + tx
-            i = (cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x) * (
-                cuda.blockDim.x * cuda.blockDim.y) + t
-            acc = float32(0.0)
-            c = 0
-            s[t] = float32(tx)
-        """) + "".join(f"    {line}\n" for line in [*lines, "out[i] = acc"])
+    text = HEAD + "".join(f"    {line}\n" for line in [*lines, "out[i] = acc"])
     assert outcome(text, grid, block, "simt") == outcome(text, grid, block, "oracle"), text
 
 

@@ -33,8 +33,8 @@ def expected(case, executor):
     assert {name: report.counters[name] for name in case["counters"]} == case["counters"]
 
 
-# Launches of 30,000 and more multiply-adds, most of a kernel that has a smaller one. The oracle runs
-# them cut down to few, beside the executor that the file itself has proved.
+# Launches of 30,000 and more multiply-adds. The oracle runs their kernels cut down to few, beside
+# the executor that the file itself has proved.
 LARGE = ("29_", "30_", "31_", "32_", "33_", "34_", "35_", "37_", "38_", "39_")
 SMALL = [case for case in CASES if not case["id"].startswith(LARGE)]
 

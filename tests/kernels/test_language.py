@@ -260,3 +260,37 @@ def test_bfloat16_sum_stalls():
         """
     (out, _), _ = run(text, 1, 1, np.zeros(2, np.float32), np.full(1, 2**-9, ml_dtypes.bfloat16))
     assert out.tolist() == [1.0, 1.125]
+
+
+@pytest.mark.parametrize("first", [31, 95, 128, 1000])
+@pytest.mark.parametrize("step", [1, 2, 4])
+def test_shared_wavefronts_of_falling_indices(first, step):
+    text = """
+        def f(out, first, step):
+            s = cuda.shared.array(1024, float32)
+            t = cuda.threadIdx.x
+            s[first - step * t] = t
+        """
+    lanes = min(32, first // step + 1)
+    _, counters = run(text, 1, lanes, np.zeros(1), first, step)
+    words = first - step * np.arange(lanes)
+    assert counters["shared_store_wavefronts"] == np.bincount(words % 32).max()
+
+
+def test_part_of_an_array_that_data_choose():
+    text = """
+        def f(out, a, b):
+            i = cuda.grid(1)
+            row = a[i]
+            if b[i] > 0.5:
+                row = a[39 - i]
+            if b[i] > 0.7:
+                row = a[3]
+            out[i] = row[1] + row[i % 9]
+        """
+    rng = np.random.default_rng(3)
+    a, b = rng.random((40, 9)), rng.random(40)
+    (out, _, _), _ = run(text, 5, 8, np.zeros(40), a, b)
+    i = np.arange(40)
+    rows = a[np.where(b > 0.7, 3, np.where(b > 0.5, 39 - i, i))]
+    np.testing.assert_array_equal(out, rows[:, 1] + rows[i, i % 9])

@@ -15,7 +15,7 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.launch import launch
 from distlearn.kernels.report import LaunchReport
-from distlearn.kernels.timing import Prediction, Resources, merged, predict, resources, work
+from distlearn.kernels.timing import Prediction, Resources, Work, merged, predict, resources, work
 
 Array = NDArray[Any]
 
@@ -140,14 +140,19 @@ class Gemm(Kernel):
                 needs: Resources | None = None) -> Prediction:
         """The time of an M x N x K product on a device.
 
-        One block is run for two short K; every counter of a tile kernel is a straight line in the
-        number of steps along K, which is then followed to the K asked for. Tiles at the edges of C
-        take as long as whole ones (tile quantisation).
-
         Parameters
         ----------
         needs : Resources, optional
             Registers and shared bytes, if a compiler has told; else `resources` estimates.
+        """
+        return predict(self.work(M, N, K), needs or resources(self), device, self.dtype)
+
+    def work(self, M: int, N: int, K: int) -> Work:
+        """What the average block of an M x N x K product does.
+
+        One block is run for two short K; every counter of a tile kernel is a straight line in the
+        number of steps along K, which is then followed to the K asked for. Tiles at the edges of C
+        take as long as whole ones (tile quantisation).
         """
         step = self.tile[2]
         steps = -(-K // step) / self.splits
@@ -160,8 +165,7 @@ class Gemm(Kernel):
         scaled = {line: {name: n * blocks / self.splits for name, n in row.items()}
                   for line, row in lines.items()}
         sizes = (M * K + K * N) * self.dtype.itemsize + M * N * self.result_dtype.itemsize
-        return predict(work(scaled, blocks, int(np.prod(self.block)), sizes),
-                       needs or resources(self), device, self.dtype)
+        return work(scaled, blocks, int(np.prod(self.block)), sizes)
 
     def _sample(self, depth: int, N: int, K: int) -> dict[int, dict[str, int]]:
         """Counters per line of the blocks of one tile, with rows as far apart as they will be."""

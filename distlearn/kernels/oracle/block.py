@@ -13,7 +13,7 @@ from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECT
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import EXITED, KernelError
 from distlearn.kernels.memory import Global
-from distlearn.kernels.oracle.races import Interval
+from distlearn.kernels.oracle.races import Interval, Touch, conflict
 from distlearn.kernels.oracle.thread import Key, Meeting, Small, Thread
 from distlearn.kernels.oracle.warp import exchange
 
@@ -34,7 +34,8 @@ class Block:
         self.unwritten: list[tuple[Key, int, int]] = []
         self.requests: defaultdict[Any, list[tuple[int, int]]] = defaultdict(list)
         self.tests: defaultdict[tuple[int, Key, int], list[bool]] = defaultdict(list)
-        self.fresh: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        self.fresh: defaultdict[tuple[int, int], list[Touch]] = defaultdict(list)
+        self.syncwarps = 0
         self.threads = [Thread(self, i, place) for i, place in enumerate(places)]
 
     def run(self, arguments: list[Any]) -> Generator[Key, None, Located | None]:
@@ -162,25 +163,26 @@ class Block:
             space, number = "shared", array.number
         self.requests[thread.warp, (*key, piece), op, space, array.dtype.itemsize, width, line
                       ].append((thread.number, flat))
-        cell = 1 if space == "global" else array.cell
-        touch, words = (op, thread.number, thread.epoch, line), self.interval.words
+        cell = 1 if isinstance(array, Global) else array.cell
+        here = Touch(op, thread.number, len(thread.joined), line)
+        words = self.interval.words
         for unit in range(flat * cell, (flat + width) * cell):
-            words[space, number, unit].add(touch)
-            if space == "global":
+            words[space, number, unit].add(here)
+            if isinstance(array, Global):
                 self.grid.touched[number, unit].setdefault((self.number, op), line)
                 continue
             if op != "W" and unit not in array.written and not any(
-                    t == thread.number or (t // 32 == thread.warp and e < thread.epoch)
-                    for t, e in self.fresh[number, unit]):
+                    t.thread == thread.number or not conflict(t, here, self.ordered)
+                    for t in self.fresh[number, unit]):
                 self.unwritten.append((key, thread.number, line))
             if op != "R":
-                self.fresh[number, unit].append((thread.number, thread.epoch))
+                self.fresh[number, unit].append(here)
 
     def _interval_errors(self, end: tuple[float, ...]) -> list[Located]:
         """Races and uninitialised reads of the interval that ends; begins the next one."""
         found: list[Located] = []
         for space, kind in (("shared", "race"), ("global", "global_race")):
-            kinds, pairs = self.interval.races(space)
+            kinds, pairs = self.interval.races(space, self.ordered)
             if kinds and not found:
                 a, b, word = min(pairs)
                 found.append((end, -1, KernelError(
@@ -199,7 +201,15 @@ class Block:
         self.fresh.clear()
         self.unwritten.clear()
         self.interval = Interval()
+        for one in self.threads:
+            one.joined.clear()
         return found
+
+    def ordered(self, a: Touch, b: Touch) -> bool:
+        """Whether both threads took part in a syncwarp after one access and before the other."""
+        one, two = self.threads[a.thread].joined, self.threads[b.thread].joined
+        return not (set(one[a.epoch:]).isdisjoint(two[:b.epoch])
+                    and set(two[b.epoch:]).isdisjoint(one[:a.epoch]))
 
     # ---- counting
 

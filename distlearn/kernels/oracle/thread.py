@@ -70,7 +70,7 @@ class Thread:
         self.place = {**place, "laneid": number % 32, "warpsize": 32}
         self.stack: list[int] = []
         self.lines = block.grid.lines
-        self.epoch = 0
+        self.joined: list[int] = []  # the syncwarps of this interval that it took part in
         self.seen: dict[int, Any] = {}
 
     def key(self, site: int) -> Key:

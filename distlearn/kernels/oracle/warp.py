@@ -20,8 +20,9 @@ def exchange(block: Block, met: dict[int, Meeting]) -> dict[int, Any]:
     lanes, what = list(met), next(iter(met.values())).what
     arguments = {lane: meeting.arguments for lane, meeting in met.items()}
     if what == "syncwarp":
+        block.syncwarps += 1
         for lane in lanes:
-            block.threads[lane].epoch += 1
+            block.threads[lane].joined.append(block.syncwarps)
         return dict.fromkeys(lanes)
     if what.startswith("wmma."):
         return dict.fromkeys(lanes, collective(block, met))

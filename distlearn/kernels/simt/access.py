@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -248,18 +250,39 @@ def count(space: Space, row: list[int], kind: str, shared: bool, size: int, at: 
           mask: Mask, width: int = 1) -> None:
     """Charge one dynamic instruction of every warp with active threads to a line's row."""
     vec, const = (None, at) if isinstance(at, int) else (at.vec, at.const)
-    const %= ITEMS_LCM
-    memo: dict[Any, Any] = mask.memo if vec is None else vec.memo
-    key = ("count", shared, size, const, mask, width)
-    costs = memo.get(key)
-    if costs is None:
-        cost = shared_cost if shared else global_cost
-        costs = cost(space, vec, const, size, mask, width)
-        if mask.static and (vec is None or vec.static):
-            memo[key] = costs
     first = INDEX[("shared_" if shared else "global_") + kind + "_requests"]
-    for offset, cost_ in enumerate(costs):
-        row[first + offset] += cost_
+    row[first] += mask.warps
+    if shared:
+        # The same number of words on turns the banks round.
+        row[first + 1] += _known_cost(space, shared_cost, vec, const, size, mask, width,
+                                      max(BANK_BYTES, size * width))
+        return
+    row[first + 1] += _known_cost(space, global_cost, vec, const, size, mask, SECTOR_BYTES,
+                                  SECTOR_BYTES)
+    row[first + 2] += _known_cost(space, global_cost, vec, const, size, mask, LINE_BYTES,
+                                  LINE_BYTES)
+
+
+def _known_cost(space: Space, cost: Callable[..., int], vec: Vec | None, const: int, size: int,
+                mask: Mask, what: int, period: int) -> int:
+    """A cost, which does not change when all addresses go on by ``period`` bytes.
+
+    Nor does it by less than the unit that all multiples of the vector share.
+    """
+    items = max(1, period // size)
+    if vec is None:
+        const = 0
+    else:
+        step = math.gcd(vec.unit, items)
+        const = const % items // step * step
+    memo: dict[Any, Any] = mask.memo if vec is None else vec.memo
+    key = (cost, size, const, mask, what)
+    found = memo.get(key)
+    if found is None:
+        found = cost(space, vec, const, size, mask, what)
+        if mask.static and (vec is None or vec.static):
+            memo[key] = found
+    return int(found)
 
 
 def warp_rows(space: Space, vec: Vec | None, const: int, mask: Mask) -> tuple[Array, Array, int]:
@@ -281,23 +304,21 @@ def distinct(units: Array, active: Array) -> int:
     return new + len(units) - int(np.count_nonzero(~active.all(axis=1)))
 
 
-def global_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask, width: int
-                ) -> tuple[int, int, int]:
-    """Requests, sectors and lines; an aligned vector lies in one sector."""
+def global_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask, unit: int) -> int:
+    """Sectors or lines, by the bytes of one; an aligned vector lies in one of each."""
     elements, active, times = warp_rows(space, vec, const, mask)
-    requests = int(np.count_nonzero(active.any(axis=1)))
-    return (requests * times, distinct(elements * size // SECTOR_BYTES, active) * times,
-            distinct(elements * size // LINE_BYTES, active) * times)
+    return distinct(elements * size // unit, active) * times
 
 
 def shared_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask, width: int
-                ) -> tuple[int, int]:
-    """Requests and wavefronts."""
+                ) -> int:
+    """Wavefronts."""
     elements, active, times = warp_rows(space, vec, const, mask)
-    requests = int(np.count_nonzero(active.any(axis=1)))
+    turn = BANKS * BANK_BYTES // size
+    elements = elements - int(elements.min()) // turn * turn  # never negative, in the same banks
     if width > 1:
         turns = shared_access(np.where(active, elements, 0) * size, size * width, active)
-        return requests * times, int(turns.wavefronts.sum()) * times
+        return int(turns.wavefronts.sum()) * times
     words = elements * size // BANK_BYTES
     if size > BANK_BYTES:
         words, active = np.hstack((words, words + 1)), np.hstack((active, active))
@@ -306,4 +327,4 @@ def shared_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask
     new[:, 1:] &= words[:, 1:] != words[:, :-1]
     banks = (np.arange(len(words))[:, None] * BANKS + words % BANKS)[new]
     fullest = np.bincount(banks, minlength=len(words) * BANKS).reshape(-1, BANKS).max(axis=1)
-    return requests * times, int(fullest.sum()) * times
+    return int(fullest.sum()) * times

@@ -166,7 +166,7 @@ def _syncthreads(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -
 
 
 def _syncwarp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> None:
-    frame.machine.epoch += 1
+    frame.machine.syncwarps.append(mask)
 
 
 SIMPLE: dict[str, Call] = {

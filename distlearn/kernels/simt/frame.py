@@ -39,7 +39,8 @@ class Frame:
     def assign(self, name: str, value: Any, mask: Mask, line: int) -> None:
         """Bind a name in the threads of the mask."""
         bound = self.bound.get(name)
-        if bound is None or bound is mask or bound.without(mask) is None:
+        if bound is None or bound is mask or mask is self.space.full or (
+                bound is not self.space.full and bound.without(mask) is None):
             self.bound[name] = mask
         else:
             value = select(self.space, mask, value, self.values[name], line)
@@ -59,10 +60,10 @@ class Frame:
 
 def load(frame: Frame, line: int, base: Any, at: Any, mask: Mask) -> Any:
     """An element of an array, or an item of a tuple."""
+    if type(base) is Local:
+        return base.load(line, at, mask)
     if isinstance(base, tuple):
         return base[at]
-    if isinstance(base, Local):
-        return base.load(line, at, mask)
     array = calls.array(base, line)
     if type(at) is tuple or len(array.shape) > 1 or isinstance(at, slice):
         indices, part = indices_of(at, len(array.shape), line)
@@ -73,7 +74,7 @@ def load(frame: Frame, line: int, base: Any, at: Any, mask: Mask) -> Any:
 
 def operate(frame: Frame, line: int, kind: str, a: Any, b: Any, mask: Mask) -> Any:
     """A binary operation, and its floating-point operations counted."""
-    if isinstance(a, Fragment) or isinstance(b, Fragment):
+    if type(a) is Fragment or type(b) is Fragment:
         return tiles.operate(frame, line, kind, a, b, mask)
     result = binary(frame.space, line, kind, a, b, mask)
     if is_real(result):
@@ -93,7 +94,7 @@ def branch(frame: Frame, line: int, value: Any, mask: Mask) -> tuple[Mask | None
         key = ("divergent", yes)
         torn = mask.memo.get(key)
         if torn is None:
-            torn = int(np.count_nonzero(yes.rows.any(axis=1) & no.rows.any(axis=1)))
+            torn = int(np.count_nonzero((yes.lane_bits != 0) & (no.lane_bits != 0)))
             if mask.static and yes.static:
                 mask.memo[key] = torn
         row[DIVERGENT] += torn

@@ -57,6 +57,10 @@ class Local:
 
     def load(self, line: int, index: Any, mask: Mask) -> Any:
         """Read."""
+        if type(index) is int and len(self.shape) == 1 and 0 <= index < self.shape[0]:
+            bound = self.bound[index]
+            if bound is mask or bound is self.space.full:
+                return self.values[index]
         result: Any = None
         for flat, who in self._places(line, index, mask):
             bound = self.bound[flat]
@@ -71,6 +75,10 @@ class Local:
         """Write."""
         value = cast(self.space, line, self.dtype.type, value, mask)
         self.machine.writes += 1
+        if type(index) is int and len(self.shape) == 1 and 0 <= index < self.shape[0] and (
+                self.bound[index] is mask):
+            self.values[index] = value
+            return
         for flat, who in self._places(line, index, mask):
             bound = self.bound[flat]
             if bound is None or bound.without(who) is None:

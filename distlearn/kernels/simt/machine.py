@@ -50,7 +50,8 @@ class Machine:
         self.interval: list[Access] = []
         self.globals: list[Access] = []
         self.unwritten: list[tuple[Mask, int]] = []
-        self.epoch = self.writes = 0
+        self.syncwarps: list[Mask] = []
+        self.writes = 0
         self.places: dict[str, Whole] = {"warpsize": 32}
         for number, axis in enumerate("xyz"):
             at = space.axis("g" + axis)
@@ -73,14 +74,14 @@ class Machine:
             memory = array.memory
             count(self.space, row, "load", False, size, at, mask, width)
             if memory in self.written:
-                self.globals += [Access("R", memory, where, mask, line, self.epoch)
+                self.globals += [Access("R", memory, where, mask, line, len(self.syncwarps))
                                  for where in granules(self.space, array, at, width)]
             flat = memory.flat
         else:
             storage = array.memory
             count(self.space, row, "load", True, size, at, mask, width)
             for where in granules(self.space, array, at, width):
-                self.interval.append(Access("R", storage, where, mask, line, self.epoch))
+                self.interval.append(Access("R", storage, where, mask, line, len(self.syncwarps)))
                 if not storage.complete:
                     self._check_written(
                         storage, in_block(self.space, storage.base, where), mask, line)
@@ -121,14 +122,14 @@ class Machine:
         self.writes += 1
         if isinstance(array, Global):
             count(space, row, "store", False, size, at, mask, width)
-            self.globals += [Access("W", array.memory, where, mask, line, self.epoch)
+            self.globals += [Access("W", array.memory, where, mask, line, len(self.syncwarps))
                              for where in granules(space, array, at, width)]
             flat = array.memory.flat
         else:
             storage = array.memory
             count(space, row, "store", True, size, at, mask, width)
             for where in granules(space, array, at, width):
-                self.interval.append(Access("W", storage, where, mask, line, self.epoch))
+                self.interval.append(Access("W", storage, where, mask, line, len(self.syncwarps)))
                 self._mark_written(storage, where, mask)
             at, flat = in_block(space, array.base, at), array.flat
         for n, item in enumerate(values):
@@ -147,11 +148,12 @@ class Machine:
         local = placed(space, at, mask)
         if isinstance(array, Global):
             store, where = array.memory.flat, local
-            self.globals.append(Access("A", array.memory, at, mask, line, self.epoch))
+            self.globals.append(Access("A", array.memory, at, mask, line, len(self.syncwarps)))
         else:
             store, where = array.flat, placed(space, in_block(space, array.base, at), mask)
             for granule in granules(space, array, at, 1):
-                self.interval.append(Access("A", array.memory, granule, mask, line, self.epoch))
+                self.interval.append(
+                    Access("A", array.memory, granule, mask, line, len(self.syncwarps)))
                 if not array.memory.complete:
                     self._check_written(
                         array.memory, in_block(space, array.memory.base, granule), mask, line)
@@ -196,10 +198,10 @@ class Machine:
         """Check the accesses that these blocks made since their last barrier."""
         mine, rest = _split(self.interval, mask)
         space = self.space
-        error = shared_race(space, mine, self.clean) if mine else None
+        error = shared_race(space, mine, self.clean, self.syncwarps) if mine else None
         mine_global, rest_global = _split(self.globals, mask)
         if mine_global:
-            error = error or self.races.interval(space, mine_global)
+            error = error or self.races.interval(space, mine_global, self.syncwarps)
         if error is not None:
             raise error
         for bad, line in self.unwritten:
@@ -211,7 +213,7 @@ class Machine:
                     "reads a shared element that no thread has written", line=line, **at)
         self.interval, self.globals = rest, rest_global
         if not rest and not rest_global:
-            self.epoch = 0
+            self.syncwarps = []
 
 
 def _split(accesses: list[Access], mask: Mask) -> tuple[list[Access], list[Access]]:

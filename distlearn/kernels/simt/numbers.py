@@ -16,33 +16,39 @@ from distlearn.kernels.simt.space import Mask, Space, Sym, sym
 COMPARE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
            "Eq": operator.eq, "NotEq": operator.ne}
 Whole = int | Sym
+REAL = (np.floating, bfloat16)
+VALUES = (int, np.floating, bfloat16, np.integer, Sym, Mask, np.ndarray)
 
 
 def is_real(value: Any) -> bool:
     """Whether a value is of a floating type."""
-    return isinstance(value, np.floating | bfloat16) or (
-        isinstance(value, np.ndarray) and value.dtype.kind in "fV")
+    if type(value) is np.ndarray:
+        return value.dtype.kind in "fV"
+    return isinstance(value, REAL)
 
 
 def numeric(value: Any) -> Any:
     """A value as numpy computes with it: ints are int64, so float32 and int give float64."""
-    if isinstance(value, Sym):
+    kind = type(value)
+    if kind is np.ndarray:
+        return value
+    if kind is Sym:
         return value.array
     if isinstance(value, int):
         return np.int64(value)
-    if isinstance(value, Mask):
+    if kind is Mask:
         return value.array.astype(np.int64)
     return value
 
 
 def binary(space: Space, line: int, kind: str, a: Any, b: Any, mask: Mask) -> Any:
     """A binary operation."""
-    if isinstance(a, bool):
-        a = int(a)
-    if isinstance(b, bool):
-        b = int(b)
-    whole_a, whole_b = isinstance(a, int | Sym), isinstance(b, int | Sym)
-    if whole_a and whole_b:
+    left, right = type(a), type(b)
+    if left is bool:
+        a, left = int(a), int
+    if right is bool:
+        b, right = int(b), int
+    if (left is int or left is Sym) and (right is int or right is Sym):
         return integer(space, line, kind, a, b, mask)
     if isinstance(a, Mask) and isinstance(b, Mask) and kind in ("BitAnd", "BitOr", "BitXor"):
         array = OPERATIONS[kind](a.array, b.array)
@@ -53,8 +59,12 @@ def binary(space: Space, line: int, kind: str, a: Any, b: Any, mask: Mask) -> An
         raise KernelError("unsupported", f"operation {kind} of floats", line=line)
     if not real:
         if kind in ("Div", "FloorDiv", "Mod"):
-            nonzero(line, kind, b, mask)
-            b = np.where(b == 0, 1, b)
+            if np.any(b == 0):
+                nonzero(line, kind, b, mask)
+                b = np.where(b == 0, 1, b)
+            elif kind != "Div" and isinstance(b, np.int64) and b > 0 and b & (b - 1) == 0:
+                # Numpy divides one by one, but shifts and masks many at once.
+                return a & (b - 1) if kind == "Mod" else a >> (int(b).bit_length() - 1)
         if kind == "Div" or (kind == "Pow" and np.any(b < 0)):
             a = np.float64(a)
     return OPERATIONS[kind](a, b)
@@ -70,7 +80,10 @@ def nonzero(line: int, kind: str, divisor: Any, mask: Mask) -> None:
 
 def integer(space: Space, line: int, kind: str, a: Whole, b: Whole, mask: Mask) -> Any:
     """Integers: affine where possible, else a vector that equal expressions share."""
-    if isinstance(a, int) and isinstance(b, int):
+    if type(a) is int and type(b) is int:
+        if kind in ("Add", "Sub", "Mult"):
+            whole: int = OPERATIONS[kind](a, b)
+            return whole if -(1 << 63) <= whole < 1 << 63 else wrap(whole)
         if kind in ("Div", "FloorDiv", "Mod") and b == 0:
             nonzero(line, kind, 0, mask)
         if kind == "Div":
@@ -105,7 +118,8 @@ def integer(space: Space, line: int, kind: str, a: Whole, b: Whole, mask: Mask) 
 
 def _may_wrap(kind: str, a: Whole, b: Whole) -> bool:
     """Whether a result may need more than 64 bits: then it is no affine expression any more."""
-    left, right = (abs(v) if isinstance(v, int) else v.vec.reach + abs(v.const) for v in (a, b))
+    left = abs(a) if isinstance(a, int) else a.vec.reach + abs(a.const)
+    right = abs(b) if isinstance(b, int) else b.vec.reach + abs(b.const)
     return (left * right if kind == "Mult" else left + right) >= 1 << 62
 
 
@@ -158,15 +172,16 @@ def select(space: Space, mask: Mask, new: Any, old: Any, line: int) -> Any:
     """``new`` in the threads of the mask, ``old`` in the others."""
     if new is old or mask is space.full:
         return new
-    if not all(isinstance(v, int | np.floating | bfloat16 | np.integer | Sym | Mask | np.ndarray)
-               for v in (new, old)):
+    if not (isinstance(new, VALUES) and isinstance(old, VALUES)):
         if isinstance(new, tuple) and type(new) is type(old) and len(new) == len(old):
             return type(new)(select(space, mask, n, o, line)
                              for n, o in zip(new, old, strict=True))
         if hasattr(new, "selected") and type(new) is type(old):
             return new.selected(mask, old)
         if same_but_start(new, old):
-            return replace(new, start=select(space, mask, new.start, old.start, line))
+            start = select(space, mask, new.start, old.start, line)
+            return replace(new, start=Sym(space.dynamic(start), 0) if isinstance(
+                start, np.ndarray) else start)
         raise KernelError("unsupported", "threads give one name different arrays", line=line)
     if isinstance(new, int | Sym) and isinstance(old, int | Sym) and mask.static and not (
             isinstance(new, bool) or isinstance(old, bool)):
@@ -211,7 +226,7 @@ def cast(space: Space, line: int, kind: Any, value: Any, mask: Mask) -> Any:
         return truth(space, value)
     if issubclass(kind, np.floating | bfloat16):
         value = numeric(value)
-        return value.astype(kind) if isinstance(value, np.ndarray) else kind(value)
+        return value.astype(kind, copy=False) if isinstance(value, np.ndarray) else kind(value)
     if isinstance(value, Mask | bool):
         value = numeric(value)
     if isinstance(value, int | np.floating | bfloat16 | np.integer):

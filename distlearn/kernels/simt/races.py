@@ -15,7 +15,7 @@ import numpy as np
 
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Memory
-from distlearn.kernels.oracle.races import Interval
+from distlearn.kernels.oracle.races import Interval, Touch
 from distlearn.kernels.simt.access import Storage, placed
 from distlearn.kernels.simt.numbers import Whole
 from distlearn.kernels.simt.space import Array, Mask, Space
@@ -44,12 +44,13 @@ class Access(NamedTuple):
             isinstance(self.at, int) or self.at.vec.array.shape[:3] == flat)
 
 
-def shared_race(space: Space, accesses: list[Access], clean: set[Any]) -> KernelError | None:
+def shared_race(space: Space, accesses: list[Access], clean: set[Any], syncwarps: list[Mask]
+                ) -> KernelError | None:
     """The conflict of one interval, classified in the first block that has one."""
     if all(access.op == "R" for access in accesses):
         return None
-    keys = tuple(access.key() for access in accesses)
-    known = None not in keys
+    keys = (*(access.key() for access in accesses), *syncwarps)
+    known = None not in keys and all(mask.static for mask in syncwarps)
     if known and keys in clean:
         return None
     arrays: dict[int, Storage] = {a.array.number: a.array for a in accesses
@@ -63,11 +64,8 @@ def shared_race(space: Space, accesses: list[Access], clean: set[Any]) -> Kernel
     words = [block * total + starts[a.array.number] + at
              for a, (block, _, at) in zip(accesses, lanes, strict=True)]
     threads = [thread for _, thread, _ in lanes]
-    if any(a.epoch for a in accesses):
-        suspects = set(range(blocks))
-    else:
-        suspects = {int(w) // total for w in conflicts(
-            [a.op for a in accesses], words, threads, np.full(blocks * total, -1))}
+    suspects = {int(w) // total for w in conflicts(
+        [a.op for a in accesses], words, threads, np.full(blocks * total, -1))}
     for block in sorted(suspects):
         interval = Interval()
         for access, (owners, who, at) in zip(accesses, lanes, strict=True):
@@ -75,7 +73,12 @@ def shared_race(space: Space, accesses: list[Access], clean: set[Any]) -> Kernel
             for thread, element in zip(who[here].tolist(), at[here].tolist(), strict=True):
                 interval.words["shared", access.array.number, element].add(
                     (access.op, thread, access.epoch, access.line))
-        kinds, pairs = interval.races("shared")
+        start = block * space.threads
+
+        def both(a: Touch, b: Touch, start: int = start) -> bool:
+            return ordered(syncwarps, (start + a.thread, a.epoch), (start + b.thread, b.epoch))
+
+        kinds, pairs = interval.races("shared", both)
         if kinds:
             a, b, word = min(pairs)
             return KernelError(
@@ -86,6 +89,12 @@ def shared_race(space: Space, accesses: list[Access], clean: set[Any]) -> Kernel
     if known:
         clean.add(keys)
     return None
+
+
+def ordered(syncwarps: list[Mask], a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Whether two (lane, epoch) of one warp took part in a syncwarp that lies between."""
+    (one, first), (two, second) = sorted((a, b), key=itemgetter(1))
+    return any(mask.flat[one] and mask.flat[two] for mask in syncwarps[first:second])
 
 
 def _lanes(space: Space, access: Access, blocks: int) -> tuple[Array, Array, Array]:
@@ -156,7 +165,7 @@ class Owners:
 
 
 def _conflict(space: Space, word: int, touches: list[tuple[int, int, int]],
-              accesses: list[Access]) -> KernelError | None:
+              accesses: list[Access], syncwarps: list[Mask]) -> KernelError | None:
     """The error of the first two lanes that conflict on one word."""
     if not {accesses[number].op for _, _, number in touches} - {"R"}:
         return None
@@ -166,7 +175,7 @@ def _conflict(space: Space, word: int, touches: list[tuple[int, int, int]],
             continue
         at, to = space.place(one), space.place(two)
         if at["block"] == to["block"] and at["thread"] // 32 == to["thread"] // 32 and (
-                a.epoch != b.epoch):
+                ordered(syncwarps, (one, a.epoch), (two, b.epoch))):
             continue
         kind = "RW" if "R" in (a.op, b.op) else "WW"
         return KernelError(
@@ -203,7 +212,8 @@ class GlobalRaces:
         self.seen: set[Any] = set()
         self.between: KernelError | None = None
 
-    def interval(self, space: Space, accesses: list[Access]) -> KernelError | None:
+    def interval(self, space: Space, accesses: list[Access], syncwarps: list[Mask]
+                 ) -> KernelError | None:
         """Check the accesses of one interval of the blocks of a space."""
         written = {a.array for a in accesses if a.op != "R"}
         found = None
@@ -216,7 +226,7 @@ class GlobalRaces:
             for op, (word, _) in zip(ops, lanes, strict=True):
                 if op == "W":
                     owners.scratch[word] = -1
-            found = found or self._explain(space, bad, mine, lanes)
+            found = found or self._explain(space, bad, mine, lanes, syncwarps)
             for access, (word, lane) in zip(mine, lanes, strict=True):
                 if access.op != "R":
                     block = space.numbers[lane // space.threads]
@@ -232,8 +242,10 @@ class GlobalRaces:
         return self.owners[memory]
 
     def _explain(self, space: Space, bad: Array, accesses: list[Access],
-                 lanes: list[tuple[Array, Array]]) -> KernelError | None:
+                 lanes: list[tuple[Array, Array]], syncwarps: list[Mask]) -> KernelError | None:
         """The error if two threads of one block conflict; between blocks it waits for the end."""
+        if not bad.size:
+            return None
         here = [np.flatnonzero(np.isin(word, bad)) for word, _ in lanes]
         touches = sorted(
             (int(word[n]), int(lane[n]), number)
@@ -242,7 +254,7 @@ class GlobalRaces:
         for word, of_word in groupby(touches, key=itemgetter(0)):
             all_of_word = list(of_word)
             for _, of_block in groupby(all_of_word, key=lambda t: t[1] // space.threads):
-                error = _conflict(space, word, list(of_block), accesses)
+                error = _conflict(space, word, list(of_block), accesses, syncwarps)
                 if error is not None:
                     return error
             if self.between is None:
@@ -251,7 +263,7 @@ class GlobalRaces:
                           for _, lane, number in reversed(all_of_word)}
                 by_op = {op: [t for (_, o), t in firsts.items() if o == op][:2] for op in "WAR"}
                 self.between = _conflict(space, word, [t for ts in by_op.values() for t in ts],
-                                         accesses)
+                                         accesses, syncwarps)
         return None
 
     def _written(self, owners: Owners, access: Access, word: Array, block: Array) -> None:

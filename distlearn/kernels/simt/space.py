@@ -41,6 +41,11 @@ class Vec:
         return int(self.array.max())
 
     @cached_property
+    def unit(self) -> int:
+        """All elements are multiples of it; 1 where nothing is known."""
+        return math.gcd(*(multiple for _, multiple in self.terms)) if self.terms else 1
+
+    @cached_property
     def reach(self) -> int:
         """No element is further from 0."""
         if not self.terms:
@@ -130,7 +135,12 @@ class Mask:
     @cached_property
     def warps(self) -> int:
         """Warps with active threads."""
-        return int(np.count_nonzero(self.rows.any(axis=1)))
+        return int(np.count_nonzero(self.lane_bits))
+
+    @cached_property
+    def lane_bits(self) -> Array:
+        """One number a warp: a bit for each active lane."""
+        return np.packbits(self.rows, axis=None, bitorder="little").view(np.uint32)
 
     @cached_property
     def rows(self) -> Array:
@@ -140,7 +150,8 @@ class Mask:
     @cached_property
     def flat(self) -> Array:
         """True or False for every thread."""
-        return np.broadcast_to(self.array, self.space.shape).ravel()
+        array, shape = self.array, self.space.shape
+        return (array if array.shape == shape else np.broadcast_to(array, shape)).ravel()
 
     @cached_property
     def index(self) -> Array:
@@ -148,11 +159,10 @@ class Mask:
         return np.flatnonzero(self.flat)
 
     def _known(self, key: Any, array: Any, static: bool) -> Mask | None:
+        if not static:
+            return self.space.mask(array(), False)
         if key not in self.memo:
-            made = self.space.mask(array(), static)
-            if not static:
-                return made
-            self.memo[key] = made
+            self.memo[key] = self.space.mask(array(), True)
         found: Mask | None = self.memo[key]
         return found
 
@@ -251,9 +261,10 @@ class Space:
 
     def mask(self, array: Array, static: bool) -> Mask | None:
         """A mask of a boolean array: None if all False, `full` if all True, equal ones the same."""
-        if not array.any():
+        count = int(np.count_nonzero(array))
+        if not count:
             return None
-        if array.all():
+        if count == array.size:
             return self.full
         if not static:
             return Mask(self, array, False)
@@ -269,7 +280,9 @@ class Space:
 
     def rows(self, array: Array, fill: Any) -> Array:
         """An array over the axes as one row a warp; absent threads have ``fill``."""
-        flat = np.broadcast_to(array, self.shape).reshape(self.blocks, self.threads)
+        if array.shape != self.shape:
+            array = np.broadcast_to(array, self.shape)
+        flat = array.reshape(self.blocks, self.threads)
         missing = self.warps_per_block * WARP - self.threads
         if missing:
             flat = np.pad(flat, ((0, 0), (0, missing)), constant_values=fill)
