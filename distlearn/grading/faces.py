@@ -164,8 +164,8 @@ def _listing(case: CaseResult) -> str:
         f'<td class="dlc-s" style="background:linear-gradient(90deg,rgba(213,94,0,.32) '
         f'{100 * count // most}%,transparent 0)!important">{escape(line)}</td></tr>'
         for number, line, count in case.listing)
-    return (f'<table class="dlc-l"><thead><tr><th>count</th><th>line</th><th>source</th></tr>'
-            f"</thead><tbody>{rows}</tbody></table>")
+    return (f'<div class="dlc-w"><table class="dlc-l"><thead><tr><th>count</th><th>line</th>'
+            f"<th>source</th></tr></thead><tbody>{rows}</tbody></table></div>")
 
 
 def _window(case: CaseResult, got: bool) -> str:
@@ -202,7 +202,8 @@ _STYLE = (
     "color:inherit;font-size:inherit}"
     ".dlc code{background:var(--jp-layout-color2,rgba(127,127,127,.15));color:inherit;"
     "padding:0 .25em;border-radius:3px;overflow-wrap:anywhere}"
-    ".dlc .dlc-l{font-size:13px}.dlc .dlc-l td,.dlc .dlc-l th{padding:0 .7em 0 0;white-space:pre}"
+    ".dlc .dlc-w{overflow-x:auto}.dlc .dlc-l{font-size:13px}"
+    ".dlc .dlc-l td,.dlc .dlc-l th{padding:0 .7em 0 0;white-space:pre}"
     ".dlc .dlc-c{text-align:right!important;opacity:.85}.dlc .dlc-s{font-family:monospace}"
     ".dlc svg{max-width:100%;height:auto;display:block;margin:.4em 0}.dlc .dlc-n{opacity:.85}"
 )

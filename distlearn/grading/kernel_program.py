@@ -161,7 +161,7 @@ def _counted(report: LaunchReport) -> dict[str, Any]:
     lines = enumerate(report.source.rstrip().splitlines(), report.first_line)
     by_line = report.counters.by_line
     return {"counters": more(dict(report.counters)),
-            "lines": [[number - report.first_line + 1, line[:100], more(by_line.get(number, {}))]
+            "lines": [[number, line[:100], more(by_line.get(number, {}))]
                       for number, line in lines]}
 
 

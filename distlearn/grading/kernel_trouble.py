@@ -69,4 +69,8 @@ def in_words(message: str) -> tuple[str, str, str]:
     status = _STATUS.get(kind, kind.replace("_", " "))
     if kind == "race" and any(pipe in what for pipe in ("MTE1", "MTE2", "FIXP")):
         kind = "cube_race"
+    if "defined nowhere" in what:
+        return status, what.rstrip("."), "Is the name spelt right, and defined in a cell above?"
+    if kind == "source" and not what.startswith("line"):
+        return status, what.rstrip("."), "The function hands back the whole text with `return`."
     return status, f"{status}: {what.rstrip('.')}", _ADVICE.get(kind, "")

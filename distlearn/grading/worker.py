@@ -42,10 +42,15 @@ def main(request_fd: int, result_fd: int) -> NoReturn:
 
 
 def _work(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
+    perform: Perform | None = None
+    if request["program"] is not None:  # imported before the learner's code can be in the way,
+        from distlearn.grading.programs import performer  # and not at the cost of its time
+
+        perform = performer(request["program"])
     _limit(request)
     send({"kind": "ready"})
     try:
-        _answer(request, send)
+        _answer(request, perform, send)
     finally:
         for stream in (sys.stdout, sys.stderr):
             try:
@@ -55,14 +60,10 @@ def _work(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> No
         os._exit(0)
 
 
-def _answer(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
+def _answer(request: dict[str, Any], perform: Perform | None,
+            send: Callable[[dict[str, Any]], None]) -> None:
     module = types.ModuleType(request["module"])
     namespace = module.__dict__
-    perform: Perform | None = None
-    if request["program"] is not None:  # imported before the learner's code can be in the way
-        from distlearn.grading.programs import performer
-
-        perform = performer(request["program"])
     sys.modules[request["module"]] = module
     for cell in request["cells"]:
         label, source = cell["label"], cell["source"]

@@ -74,7 +74,7 @@ WINDOW = Question(
 
 
 def _dot(grid: int, n: int, a: list[float] | None = None, b: list[float] | None = None) -> Case:
-    a, b = a or numbers(n), b or numbers(n, 5)
+    a, b = a or [abs(x) + 1 for x in numbers(n)], b or [x + 2 for x in numbers(n, 5)]
     return Case((grid, BLOCK, 1, a, b, n),
                 wants([sum(x * y for x, y in zip(a, b, strict=True))],
                       global_load_sectors=2 * sectors(n), atomic_requests=grid, barriers=7))
@@ -104,6 +104,10 @@ DOT = Question(
     mistakes=(
         Mistake(lambda grid, block, out, a, b, n: wrote([sum(a) + sum(b)]),
                 "This adds a and b; the products are to be added."),
+        Mistake(lambda grid, block, out, a, b, n: wrote(
+            [sum(x * y for k, (x, y) in enumerate(zip(a, b, strict=True)) if k % 64 < 32)]),
+                "Half of the threads are missing: in the first round threads 0 to 31 add what is "
+                "32 to their right."),
         Mistake(lambda grid, block, out, a, b, n: wrote(
             [sum(x * y for x, y in list(zip(a, b, strict=True))[:block])]),
                 "This is the sum of the first block only."),
@@ -155,6 +159,9 @@ SQUARES = Question(
                 "Only the first 32 columns are in it: each lane has to go on in steps of 32."),
         Mistake(lambda grid, block, out, x: wrote([sum(v * v for v in row) / 32 for row in x]),
                 "This divides by the 32 lanes, not by the number of columns."),
+        Mistake(lambda grid, block, out, x: wrote(
+            [sum(v * v for k, v in enumerate(row) if k % 32 < 16) / len(row) for row in x]),
+                "Half of the lanes are missing: the first distance is 16."),
         Mistake(lambda grid, block, out, x: wrote(
             [sum(v * v for v in row[::32]) / len(row) for row in x]),
                 "Only lane 0 is in it: the other lanes' sums have to come to it."),

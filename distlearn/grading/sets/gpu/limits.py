@@ -195,8 +195,13 @@ def _less_max(a: list[float], block: int = BLOCK) -> list[float]:
     return [x - max(a[k // block * block:k // block * block + block]) for k, x in enumerate(a)]
 
 
+def _falling(n: int) -> list[float]:
+    """All negative; each block has other numbers, and its largest in the second half."""
+    return [x - 30 - k // BLOCK + k % BLOCK // 32 * 3 for k, x in enumerate(numbers(n))]
+
+
 def _race(n: int, a: list[float] | None = None) -> Case:
-    a, grid = a or [x - 20 - k // BLOCK for k, x in enumerate(numbers(n))], -(-n // BLOCK)
+    a, grid = a or _falling(n), -(-n // BLOCK)
     return Case((grid, BLOCK, n, a, n),
                 wants(_less_max(a), barriers=7, global_load_sectors=sectors(n)))
 
@@ -207,8 +212,8 @@ RACE = Question(
     function="subtract_max",
     parameters=("grid", "block", "out", "a", "n"),
     answer=KernelAnswer({
-        "barriers": ("It is right, but waits too often: one barrier after loading, and one in each "
-                     "of the 6 rounds."),
+        "barriers": ("It waits more often than it has to: one barrier after loading, and one in "
+                     "each of the 6 rounds."),
         "global_load_sectors": "Each element is read once: keep it in a variable.",
     }),
     points=5,

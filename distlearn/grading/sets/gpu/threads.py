@@ -114,7 +114,7 @@ OUTER = Question(
     points=4,
     program=KernelProgram(),
     cases=(
-        Case((1, (4, 4), (2, 3), [10.0, 20.0], [1.0, 2.0, 3.0]),
+        Case(((1, 1), (4, 4), (2, 3), [10.0, 20.0], [1.0, 2.0, 3.0]),
              wants([[11.0, 12.0, 13.0], [21.0, 22.0, 23.0]], global_store_sectors=2)),
         _outer((1, 4), (32, 2), 8, 32),
         _outer((2, 2), (32, 8), 10, 40),
@@ -123,6 +123,11 @@ OUTER = Question(
     mistakes=(
         Mistake(lambda grid, block, out, col, row: wrote([[x * y for y in row] for x in col]),
                 "This is the product of the two; their sum is asked for."),
+        Mistake(lambda grid, block, out, col, row: wrote(
+            [[x + y if i < grid[0] * block[0] and j < grid[1] * block[1] else float("nan")
+              for j, y in enumerate(row)] for i, x in enumerate(col)]),
+                "x is taken for the row here: `cuda.grid(2)` is (x, y), and x is to run along "
+                "a row, which is the second index."),
     ),
 )
 
