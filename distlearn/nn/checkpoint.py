@@ -26,6 +26,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "U16": np.dtype("<u2"), "U8": np.dtype("u1"), "BOOL": np.dtype("?"),
 }  # fmt: skip
 CODES = {dtype: code for code, dtype in DTYPES.items()}
+METADATA = "__metadata__"
 NO_CHECKSUM = "00000000"
 
 
@@ -52,9 +53,12 @@ def save(
     Raises
     ------
     ValueError
-        For an array of another type.
+        For an array of another type, or one called ``__metadata__``, which the format keeps for
+        itself.
     """
-    header: dict[str, Any] = {"__metadata__": {}}
+    if METADATA in arrays:
+        raise ValueError(f"no array of a checkpoint may be called {METADATA!r}")
+    header: dict[str, Any] = {METADATA: {}}
     blocks, checksums, offset = [], {}, 0
     for name, array in arrays.items():
         dtype = array.dtype.newbyteorder("<") if array.dtype.kind in "fiu" else array.dtype
@@ -67,12 +71,12 @@ def save(
         header[name] = {"dtype": CODES[dtype], "shape": list(array.shape), "data_offsets": span}
         checksums[name], offset = _checksum(block), span[1]
         blocks.append(block)
-    header["__metadata__"] = {
+    header[METADATA] = {
         "words": json.dumps(dict(words or {})),
         "crc32": json.dumps(checksums),
         "header_crc32": NO_CHECKSUM,
     }
-    header["__metadata__"]["header_crc32"] = _checksum(_encode(header))
+    header[METADATA]["header_crc32"] = _checksum(_encode(header))
     _write_whole(Path(path), _encode(header), blocks)
 
 
@@ -103,7 +107,7 @@ def load(
     path = Path(path)
     raw = path.read_bytes()
     header, body = _read_header(path, raw)
-    metadata = header.pop("__metadata__")
+    metadata = header.pop(METADATA)
     checksums, words = json.loads(metadata["crc32"]), json.loads(metadata["words"])
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if len(body) != size:
@@ -146,8 +150,8 @@ def _read_header(path: Path, raw: bytes) -> tuple[dict[str, Any], memoryview]:
         )
     try:
         header = json.loads(raw[8 : 8 + length])
-        stated = header["__metadata__"]["header_crc32"]
-        header["__metadata__"]["header_crc32"] = NO_CHECKSUM
+        stated = header[METADATA]["header_crc32"]
+        header[METADATA]["header_crc32"] = NO_CHECKSUM
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: the header is damaged, or not distlearn's") from error
     if stated != _checksum(_encode(header)) or _pad(header, stated) != raw[8 : 8 + length]:
@@ -157,8 +161,8 @@ def _read_header(path: Path, raw: bytes) -> tuple[dict[str, Any], memoryview]:
 
 def _pad(header: dict[str, Any], stated: str) -> bytes:
     """The header's bytes as written, with its checksum put back."""
-    metadata = {**header["__metadata__"], "header_crc32": stated}
-    return _encode({**header, "__metadata__": metadata})
+    metadata = {**header[METADATA], "header_crc32": stated}
+    return _encode({**header, METADATA: metadata})
 
 
 def _encode(header: dict[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,6 +123,14 @@ class ModelConfig:
                 "heads must be a multiple of kv_heads; "
                 f"got heads={self.heads}, kv_heads={self.kv_heads}"
             )
+        for name in ("norm_eps", "aux_coefficient", "z_coefficient"):
+            _require_finite(name, getattr(self, name))
+        _require_finite("rope_theta", self.rope_theta, above_zero=True)
+        if self.capacity_factor is not None:
+            _require_finite("capacity_factor", self.capacity_factor, above_zero=True)
+        if self.experts != 0:
+            _require_positive("experts", self.experts)
+            _require_positive("top_k", self.top_k)
         if self.experts and not 1 <= self.top_k <= self.experts:
             raise ValueError(
                 f"top_k must lie between 1 and experts={self.experts}; got top_k={self.top_k}"
@@ -143,3 +152,10 @@ class ModelConfig:
 def _require_positive(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a whole number >= 1; got {name}={value!r}")
+
+
+def _require_finite(name: str, value: object, above_zero: bool = False) -> None:
+    rule = "> 0" if above_zero else ">= 0"
+    if (not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value)
+            or value < 0 or (above_zero and value == 0)):
+        raise ValueError(f"{name} must be a finite number {rule}; got {name}={value!r}")

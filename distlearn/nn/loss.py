@@ -69,6 +69,8 @@ class CrossEntropy:
             raise ValueError(
                 f"logits {logits.shape} need targets {logits.shape[:-1]}; got {targets.shape}"
             )
+        if not np.issubdtype(targets.dtype, np.integer):
+            raise ValueError(f"targets must be classes, of an integer type; got {targets.dtype}")
         rows, classes, flat = rows_of(logits), logits.shape[-1], targets.reshape(-1)
         kept = flat != self.ignore_index
         chosen = flat[kept]

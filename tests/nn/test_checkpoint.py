@@ -100,6 +100,8 @@ def test_errors_name_what_is_wrong(tmp_path: Path) -> None:
         load(path, {**STATE, "wte": np.zeros((3, 4))})
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="may be called '__metadata__'"):
+        save(path, {"__metadata__": np.zeros(2)})
     with pytest.raises(ValueError, match="array 'c' has type complex128"):
         save(path, {"c": np.ones(1, complex)})
     assert path.read_bytes() == whole

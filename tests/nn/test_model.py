@@ -209,6 +209,11 @@ def test_erf_against_the_standard_library() -> None:
         ({"norm": "batch"}, "norm must be one of layernorm, rmsnorm; got 'batch'"),
         ({"activation": "gelu"}, "activation must be one of gelu_tanh, .*; got 'gelu'"),
         ({"experts": 2, "top_k": 3}, "top_k must lie between 1 and experts=2; got top_k=3"),
+        ({"experts": -1}, "experts must be a whole number >= 1; got experts=-1"),
+        ({"experts": 4, "top_k": 1.5}, "top_k must be a whole number >= 1; got top_k=1.5"),
+        ({"capacity_factor": -1}, "capacity_factor must be a finite number > 0; got .*=-1"),
+        ({"norm_eps": float("nan")}, "norm_eps must be a finite number >= 0; got norm_eps=nan"),
+        ({"rope_theta": 0}, "rope_theta must be a finite number > 0; got rope_theta=0"),
     ],
 )
 def test_config_errors(options: dict[str, Any], message: str) -> None:
@@ -229,6 +234,7 @@ def test_layer_errors() -> None:
             "0 <= id < vocab=5; got ids from 7 to 7",
         ),
         (lambda: TokenEmbedding("t", 5, 2).forward({}, x), "integer type; got float64"),
+        (lambda: CrossEntropy().forward(x, np.zeros(2)), "of an integer type; got float64"),
         (
             lambda: build(GPT).logits(build(GPT).init(0), np.zeros((1, 9), int)),
             "9 positions below seq=8",
