@@ -53,6 +53,19 @@ def test_page(
         assert not serious, "\n".join(serious)
 
 
+@pytest.mark.parametrize(("theme", "other"), [("light", "dark"), ("dark", "light")])
+def test_a_first_visit_follows_the_system_and_the_switch_works_at_once(
+    chromium: Any, theme: str, other: str
+) -> None:
+    page = chromium.new_page(color_scheme=theme)
+    page.goto((BOOK / "index.html").as_uri())
+    shown = "document.documentElement.dataset.theme"
+    assert page.evaluate(shown) == theme
+    page.locator("button.theme-switch-button").first.click()
+    assert page.evaluate(shown) == other
+    page.close()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_every_picture_has_a_text_alternative_and_every_local_link_leads_somewhere(
     visit: Callable[..., Any], name: str
