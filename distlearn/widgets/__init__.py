@@ -13,6 +13,7 @@ from distlearn.widgets.cube_timeline import CubeTimeline
 from distlearn.widgets.face import Face, StaticFace
 from distlearn.widgets.occupancy_explorer import OccupancyExplorer
 from distlearn.widgets.pipeline_explorer import PipelineExplorer
+from distlearn.widgets.roofline_explorer import RooflineExplorer
 from distlearn.widgets.thread_index_explorer import ThreadIndexExplorer
 from distlearn.widgets.warp_stepper import WarpStepper
 
@@ -24,6 +25,7 @@ __all__ = [
     "Face",
     "OccupancyExplorer",
     "PipelineExplorer",
+    "RooflineExplorer",
     "StaticFace",
     "ThreadIndexExplorer",
     "WarpStepper",

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from py_mini_racer import MiniRacer
 
-from distlearn.kernels import cuda, float32, kernel, launch
+from distlearn.hardware import device
+from distlearn.kernels import GEMM, cuda, float32, kernel, launch
 from distlearn.kernels.ascend import CubeCore, Tiling, gemm_program
 from distlearn.kernels.intrinsics import load2, load4
 from distlearn.widgets import (
@@ -19,12 +21,14 @@ from distlearn.widgets import (
     CoalescingExplorer,
     CubeTimeline,
     OccupancyExplorer,
+    RooflineExplorer,
     ThreadIndexExplorer,
     WarpStepper,
 )
 from distlearn.widgets.bank_conflict_explorer import place
 from distlearn.widgets.cube_records import FORGOTTEN, STEPS, TILES
 from distlearn.widgets.face import asset
+from distlearn.widgets.ladder_work import RUNGS, line_of
 from distlearn.widgets.lane_patterns import PATTERNS, lane_elements
 from distlearn.widgets.occupancy_explorer import GPUS, MOST_SHARED
 from distlearn.widgets.panel import Panel
@@ -183,3 +187,19 @@ def test_cube_timelines() -> None:
         ran = core.run(compute=False)
         shown = CubeTimeline("128 x 256", l1_double=l1, l0_double=l0).view().numbers
         assert (shown[0][1], shown[2][1]) == (f"{ran.makespan:,}", ran.bottleneck)
+
+
+def products(chance: random.Random) -> Setting:
+    dtype = chance.choice(list(RUNGS))
+    sizes = {name: 128 * chance.randint(1, chance.choice((8, 128))) for name in "MNK"}
+    return {"device": chance.choice(GPUS), "dtype": dtype, "rung": chance.choice(RUNGS[dtype]),
+            **sizes}
+
+
+def test_rooflines() -> None:
+    assert_twins(RooflineExplorer(), "rooflineView(data, setting)", some(200, products))
+    for name, M, N, K in (("naive_rows", 128, 3072, 6144), ("register_1d", 1024, 256, 128)):
+        ours = line_of(name, "float32").predict(M, N, K, device("T4"))
+        ladder = GEMM[name].predict(M, N, K, "T4")  # from launches of that very size
+        assert ours.gflops == pytest.approx(ladder.gflops, rel=1e-9)
+        assert (ours.bound, ours.flops) == (ladder.bound, ladder.flops)

@@ -13,6 +13,7 @@ from distlearn.widgets import (
     CoalescingExplorer,
     CubeTimeline,
     OccupancyExplorer,
+    RooflineExplorer,
     ThreadIndexExplorer,
     WarpStepper,
 )
@@ -23,7 +24,7 @@ AXE = Path(__file__).parents[1] / "browser" / "vendor" / "axe.min.js"
 
 
 PANELS = (CoalescingExplorer, BankConflictExplorer, ThreadIndexExplorer, OccupancyExplorer,
-          WarpStepper, CubeTimeline)
+          WarpStepper, CubeTimeline, RooflineExplorer)
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +159,23 @@ def test_cube_timeline(show: Callable[..., Any]) -> None:
     assert face.locator(".dl-message").inner_text().startswith("overflow: L0C overflows by")
     assert face.locator("[data-pick]").count() == 0
     press(face, "End")
+
+
+def test_roofline(show: Callable[..., Any]) -> None:
+    face = show(RooflineExplorer())
+    press(face, "ArrowLeft", "ArrowDown")
+    assert_shows(face, RooflineExplorer(M=2048, N=2048, K=2048, rung="vectorised"))
+    face.locator('[data-pick="rung:0"]').click()
+    face.locator("[name=K]").fill("200")  # no multiple of 128: not taken
+    face.locator("[name=M]").fill("256")
+    assert face.locator("[name=K]").input_value() == "2048"
+    assert_shows(face, RooflineExplorer(M=256, N=2048, K=2048, rung="naive_rows"))
+    face.locator("[name=dtype]").select_option("float16")
+    face.locator("[name=device]").select_option("B200-SXM-180GB")
+    assert_shows(face, RooflineExplorer("B200-SXM-180GB", "float16", 256, 2048, 2048,
+                                        "naive_rows"))  # which has no such rate
+    face.locator("[name=rung]").select_option("tensor_core")
+    assert_shows(face, RooflineExplorer("B200-SXM-180GB", "float16", 256, 2048, 2048))
 
 
 def test_all_on_one_page(show: Callable[..., Any]) -> None:
