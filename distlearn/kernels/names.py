@@ -17,7 +17,11 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
 
 SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
-VOTES = ("ballot_sync", "all_sync", "any_sync")
+VOTES = ("ballot_sync", "all_sync", "any_sync", "activemask")
+BARRIERS = ("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or")
+# Memory is one here: what a thread has written, the others see at once.
+FENCES = ("threadfence", "threadfence_block", "threadfence_system")
+BITS = ("popc", "ffs")
 CASTS = {ml_dtypes.bfloat16: ml_dtypes.bfloat16, np.float16: np.float16,
          np.float32: np.float32, np.float64: np.float64, float: np.float64,
          np.int32: np.int32, np.int64: np.int64, int: np.int64, bool: np.bool_, np.int8: np.int8,
@@ -90,6 +94,15 @@ def constant(value: Any, node: ast.AST) -> Any:
         return value
     return refuse(node, f"{getattr(node, 'id', None) or ast.unparse(node)!r} is a "
                   f"{type(value).__name__}, which a kernel cannot use as a value")
+
+
+def bits(name: str, value: int) -> int:
+    """``cuda.popc`` and ``cuda.ffs`` of a 64-bit integer.
+
+    >>> bits("popc", -1), bits("ffs", 12)
+    (64, 3)
+    """
+    return (value & (1 << 64) - 1).bit_count() if name == "popc" else (value & -value).bit_length()
 
 
 def path_of(value: Any) -> str:

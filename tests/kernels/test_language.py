@@ -294,3 +294,49 @@ def test_part_of_an_array_that_data_choose():
     i = np.arange(40)
     rows = a[np.where(b > 0.7, 3, np.where(b > 0.5, 39 - i, i))]
     np.testing.assert_array_equal(out, rows[:, 1] + rows[i, i % 9])
+
+
+def test_barriers_that_count_and_bits():
+    """Stream compaction by ballots and popc, and the three barriers that tell of a truth."""
+    text = """
+        def f(out, taken, votes, a):
+            i = cuda.grid(1)
+            t = cuda.threadIdx.x
+            cuda.threadfence()
+            count = cuda.syncthreads_count(a[i] > 0)
+            most = cuda.syncthreads_and(a[i] > -9) + 2 * cuda.syncthreads_or(a[i] > 8)
+            if t == 0:
+                votes[cuda.blockIdx.x] = 10 * count + most
+            ballot = cuda.ballot_sync(cuda.activemask(), a[i] > 0)
+            if a[i] > 0:
+                place = cuda.popc(ballot & ((1 << cuda.laneid) - 1))
+                if place == 0:
+                    cuda.atomic.add(taken, 0, cuda.popc(cuda.activemask()))
+                out[t // 32 * 32 + place, cuda.blockIdx.x] = cuda.ffs(a[i])
+        """
+    a = np.arange(120) * 37 % 19 - 9
+    (out, taken, votes, _), counters = run(
+        text, 3, 40, np.zeros((64, 3), np.int64), np.zeros(1, np.int64), np.zeros(3, np.int64), a)
+    for block in range(3):
+        mine = a[40 * block:40 * block + 40]
+        assert votes[block] == 10 * (mine > 0).sum() + (mine > -9).all() + 2 * (mine > 8).any()
+        for part, first in ((mine[:32], 0), (mine[32:], 32)):
+            kept = part[part > 0]
+            assert out[first:first + len(kept), block].tolist() == [
+                (int(x) & -int(x)).bit_length() for x in kept]
+    assert taken[0] == 3 * 2  # of each warp one lane is there
+    assert counters["barrier_warps"] == 3 * 2 * 3
+
+
+def test_and_or_give_values():
+    text = """
+        def f(out, a):
+            i = cuda.grid(1)
+            x = a[i] or 7
+            y = a[i] > 2 and i
+            out[i] = x * 100 + (y or a[0] or 5)
+        """
+    a = np.arange(16) % 4
+    (out, _), _ = run(text, 2, 8, np.zeros(16, np.int64), a)
+    assert out.tolist() == [(x or 7) * 100 + ((x > 2 and i) or a[0] or 5)
+                            for i, x in enumerate(a.tolist())]

@@ -13,6 +13,7 @@ from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECT
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import EXITED, KernelError
 from distlearn.kernels.memory import Global
+from distlearn.kernels.names import BARRIERS
 from distlearn.kernels.oracle.races import Interval, Touch, conflict
 from distlearn.kernels.oracle.thread import Key, Meeting, Small, Thread
 from distlearn.kernels.oracle.warp import exchange
@@ -48,8 +49,9 @@ class Block:
         for thread in self.threads:
             thread.lines = lines
             running[thread.number] = code(thread, *arguments)
+        answers: dict[int, Any] = dict.fromkeys(running)
         while running:
-            waiting, errors = yield from self._advance(running)
+            waiting, errors = yield from self._advance(running, answers)
             keys = [meeting.key for meeting in waiting.values()]
             end: tuple[float, ...] = min(keys) if keys else END
             if waiting and (len(set(keys)) > 1 or len(waiting) < len(self.threads)):
@@ -64,10 +66,11 @@ class Block:
             if waiting:
                 row = self.grid.tally.row(next(iter(waiting.values())).line)
                 row[INDEX["barrier_warps"]] += -(-len(self.threads) // 32)
+                answers = _counted(waiting)
         self._count()
         return None
 
-    def _advance(self, running: dict[int, Generator[Any, Any, Any]]
+    def _advance(self, running: dict[int, Generator[Any, Any, Any]], answers: dict[int, Any]
                  ) -> Generator[Key, None, tuple[dict[int, Meeting], list[Located]]]:
         """Run every thread to the next barrier or its end; on the way those at the least key go on.
 
@@ -76,7 +79,6 @@ class Block:
         waiting: dict[int, Meeting] = {}
         errors: list[Located] = []
         met: dict[int, Meeting] = {}
-        answers: dict[int, Any] = dict.fromkeys(running)
         while answers:
             for lane, answer in answers.items():
                 try:
@@ -89,7 +91,7 @@ class Block:
                     del running[lane]
                     errors.append(self._located(error, lane))
                 else:
-                    (waiting if meeting.what == "syncthreads" else met)[lane] = meeting
+                    (waiting if meeting.what in BARRIERS else met)[lane] = meeting
             answers = {}
             while met and not answers:
                 key = min(meeting.key for meeting in met.values())
@@ -234,6 +236,17 @@ class Block:
             row = self.grid.tally.row(line)
             row[INDEX["branches"]] += 1
             row[INDEX["divergent_branches"]] += len(set(truths)) > 1
+
+
+def _counted(waiting: dict[int, Meeting]) -> dict[int, Any]:
+    """What threads get from a barrier that counts how many of them bring a truth."""
+    what = next(iter(waiting.values())).what
+    if what == "syncthreads":
+        return dict.fromkeys(waiting)
+    true = sum(bool(meeting.arguments[0]) for meeting in waiting.values())
+    found = {"syncthreads_count": true, "syncthreads_and": int(true == len(waiting)),
+             "syncthreads_or": int(true > 0)}
+    return dict.fromkeys(waiting, found[what])
 
 
 def vector_wavefronts(lanes: list[tuple[int, int]], size: int, width: int) -> int:

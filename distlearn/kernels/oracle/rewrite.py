@@ -221,7 +221,7 @@ class _Rewriter:
         path = names.path_of(callee)
         if path in ("shared.array", "local.array"):
             return _call(path.split(".")[0], self.site(node), *arguments)
-        if path == "syncthreads" or path == "syncwarp" or path in names.SHUFFLES + names.VOTES:
+        if path == "syncwarp" or path in names.BARRIERS + names.SHUFFLES + names.VOTES:
             what = [ast.Constant(path), self.site(node), *arguments]
             return ast.Yield(_call("meet", *what))
         if path.startswith("intrinsics.wmma."):
@@ -237,6 +237,10 @@ class _Rewriter:
             kind = ast.Constant(path.split(".")[1])
             return ast.Yield(_call("meet", ast.Constant("atomic"), self.site(node), kind,
                                    *arguments))
+        if path in names.FENCES:
+            return ast.Constant(None)
+        if path in names.BITS:
+            return _call("bits", ast.Constant(path), *arguments)
         if path in ("grid", "gridsize", "selp"):
             return _call(path, line, *arguments)
         if isinstance(callee, Kernel):

@@ -16,7 +16,7 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.intrinsics import BYTES, VECTORS, Vector, flattened, vector_of
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.memory import Global, indices_of, row_major, shape_of, slice_axis
-from distlearn.kernels.names import CASTS
+from distlearn.kernels.names import CASTS, bits
 from distlearn.kernels.oracle import tiles
 from distlearn.kernels.oracle.arithmetic import REAL, binary, cast, narrow, plain
 from distlearn.kernels.oracle.tiles import Tile
@@ -148,6 +148,10 @@ class Thread:
         if kind == "USub":
             return -a
         return ~int(a) if kind == "Invert" else a
+
+    def bits(self, name: str, value: Any) -> int:
+        """``cuda.popc`` and ``cuda.ffs``."""
+        return bits(name, int(value))
 
     def math(self, line: int, name: str, *arguments: Any) -> Any:
         """A function of the math module; integers become float64 as in numba."""

@@ -42,8 +42,8 @@ def _shuffle(what: str, lanes: list[int], arguments: dict[int, tuple[Any, ...]])
 
 
 def _vote(what: str, lanes: list[int], arguments: dict[int, tuple[Any, ...]]) -> dict[int, Any]:
-    truths = {lane: bool(arguments[lane][1]) for lane in lanes}
-    if what == "ballot_sync":
+    truths = {lane: what == "activemask" or bool(arguments[lane][1]) for lane in lanes}
+    if what in ("ballot_sync", "activemask"):
         result: Any = sum(1 << lane % 32 for lane, truth in truths.items() if truth)
     elif what == "all_sync":
         result = all(truths.values())

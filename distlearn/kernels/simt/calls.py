@@ -45,6 +45,12 @@ def find(callee: Any, path: str, node: ast.Call, used: bool = True) -> Call:
         kind = path.split(".")[1]
         return lambda frame, line, site, a, mask: frame.machine.atomic(
             line, kind, array(a[0], line), a[1], a[2:], mask, used)
+    if path in names.BARRIERS:
+        return lambda frame, line, site, a, mask: _barrier(frame, line, path, a, mask)
+    if path in names.FENCES:
+        return lambda frame, line, site, a, mask: None
+    if path in names.BITS:
+        return lambda frame, line, site, a, mask: _bits(path, a[0])
     if path in names.SHUFFLES:
         return lambda frame, line, site, a, mask: _shuffle(frame, path, a, mask)
     if path in names.VOTES:
@@ -161,8 +167,25 @@ def _local(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Loca
     return Local(frame.machine, shape_of(a[0], line, "local.array"), names.CASTS[a[1]])
 
 
-def _syncthreads(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> None:
+def _barrier(frame: Frame, line: int, what: str, a: list[Any], mask: Mask) -> Any:
     frame.machine.barrier(line, mask)
+    if what == "syncthreads":
+        return None
+    space, test = frame.space, truth(frame.space, a[0])
+    true = (test.flat if isinstance(test, Mask) else np.full(space.size, test)) & mask.flat
+    count = true.reshape(space.blocks, space.threads).sum(axis=1)
+    found = {"syncthreads_count": count, "syncthreads_and": (count == space.threads).astype(int),
+             "syncthreads_or": (count > 0).astype(int)}[what]
+    return found.astype(np.int64).reshape(*space.shape[:3], 1, 1, 1)
+
+
+def _bits(what: str, value: Any) -> Any:
+    if isinstance(value, int):
+        return names.bits(what, value)
+    whole = np.asarray(numeric(value)).astype(np.int64)
+    if what == "ffs":  # all bits up to the lowest that is set
+        whole = np.where(whole == 0, 0, whole ^ (whole - 1))
+    return np.bitwise_count(whole.view(np.uint64)).astype(np.int64)
 
 
 def _syncwarp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> None:
@@ -171,7 +194,7 @@ def _syncwarp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> N
 
 SIMPLE: dict[str, Call] = {
     "grid": _grid, "gridsize": _gridsize, "selp": _selp, "shared.array": _shared,
-    "local.array": _local, "syncthreads": _syncthreads, "syncwarp": _syncwarp,
+    "local.array": _local, "syncwarp": _syncwarp,
 }
 
 
@@ -212,9 +235,10 @@ def _shuffle(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
 
 
 def _vote(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
-    space, test = frame.space, truth(frame.space, a[1])
+    space = frame.space
+    test = what == "activemask" or truth(space, a[1])
     rows = mask.rows & (test.rows if isinstance(test, Mask) else test)
-    if what == "ballot_sync":
+    if what in ("ballot_sync", "activemask"):
         result = (rows.astype(np.int64) << np.arange(WARP)).sum(axis=1, keepdims=True)
     elif what == "all_sync":
         result = (rows == mask.rows).all(axis=1, keepdims=True)
