@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from distlearn.comm.errors import EngineError, TimeLimitError
-from distlearn.comm.numbers import check_count
+from distlearn.comm.numbers import check_count, check_timeout
 from distlearn.comm.supervise import Supervisor, swept_shared_memory
 from distlearn.extras import install_command
 
@@ -114,6 +114,7 @@ def mpirun(ranks: int, script: str | Path, arguments: Sequence[str] = (), *,
     TimeLimitError
         If the job did not end in time; it has been killed.
     """
+    check_timeout(timeout)
     path = Path(script)
     if not path.is_file():
         raise FileNotFoundError(f"script {str(script)!r} is not a file")

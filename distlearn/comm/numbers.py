@@ -22,3 +22,15 @@ def check_count(name: str, value: Any) -> None:
     """
     if not is_whole(value) or value < 1:
         raise ValueError(f"{name} = {value!r} must be a whole number, at least 1")
+
+
+def check_timeout(timeout: float | None) -> None:
+    """Check a wall-clock limit: some seconds, or None for no limit.
+
+    Raises
+    ------
+    ValueError
+        Naming the value.
+    """
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"timeout = {timeout} must be above 0 seconds, or None")

@@ -12,7 +12,7 @@ from typing import Any
 from distlearn.comm import job as jobs
 from distlearn.comm import mpi, torch_engine
 from distlearn.comm.launch import mpiexec_command, thread_environment
-from distlearn.comm.numbers import check_count
+from distlearn.comm.numbers import check_count, check_timeout
 from distlearn.comm.program import Program, node_numbers
 from distlearn.comm.recording import Recording
 from distlearn.comm.stepwise import ProcessWorld
@@ -82,8 +82,7 @@ def run(program: Program, ranks: int | None = None, engine: str = "virtual",
     check_count("threads", threads)
     if ranks is not None:
         check_count("ranks", ranks)
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout = {timeout} must be above 0 seconds, or None")
+    check_timeout(timeout)
     if engine == "virtual":
         if ranks is None:
             raise ValueError("the virtual engine needs to know how many: ranks=8, say")

@@ -55,14 +55,21 @@ def optimum(p: int, m: int, costs: Costs | None = None, *, split: bool = True,
     ModuleNotFoundError
         If ``highspy`` is not installed.
     ValueError
-        For a limit below 1 or an unknown span.
+        For sizes, a limit, a share or a time out of range, or an unknown span.
 
     Examples
     --------
     >>> optimum(2, 2, split=False).seconds
     9.0
     """
-    if mem_limit is not None and mem_limit < 1:
+    for name, value in (("p", p), ("m", m)):
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"optimum needs {name} to be an integer >= 1; got {name}={value!r}")
+    if not 0 <= after_I <= 1:
+        raise ValueError(f"optimum needs 0 <= after_I <= 1; got after_I={after_I}")
+    if not time_limit > 0:
+        raise ValueError(f"optimum needs time_limit > 0 seconds; got time_limit={time_limit}")
+    if mem_limit is not None and not mem_limit >= 1:
         raise ValueError(f"optimum needs mem_limit >= 1 activation; got mem_limit={mem_limit}")
     if span not in ("makespan", "longest_span"):
         raise ValueError(f"optimum needs span 'makespan' or 'longest_span'; got span={span!r}")
@@ -96,8 +103,12 @@ class _Model:
     def __init__(self, p: int, m: int, costs: Costs, kinds: str) -> None:
         self.p, self.m, self.kinds = p, m, kinds
         self.solver = _silent_solver()
-        self.seconds = {kind: costs.per_stage(kind, p) for kind in kinds}
-        self.horizon = m * sum(sum(self.seconds[kind]) for kind in kinds) + 1.0
+        seconds = {kind: costs.per_stage(kind, p) for kind in kinds}
+        # the solver's tolerances are absolute: the longest action takes 1
+        self.unit = max(costs.one_comm(), *map(max, seconds.values())) or 1.0
+        self.seconds = {kind: [t / self.unit for t in row] for kind, row in seconds.items()}
+        self.horizon = 1.0 + m * (sum(map(sum, self.seconds.values()))
+                                  + 2 * p * costs.one_comm() / self.unit)
         self.rows = [[Action(kind, r, i) for kind in kinds for i in range(m)] for r in range(p)]
         self.start = {a: self.solver.addVariable(0, self.horizon) for row in self.rows for a in row}
         self.first: dict[tuple[Action, Action], Any] = {}  # binaries: is the first one first?
@@ -113,9 +124,9 @@ class _Model:
         for r in range(self.p):
             for i in range(self.m):
                 if r > 0:
-                    self.after(Action("F", r, i), Action("F", r - 1, i), comm)
+                    self.after(Action("F", r, i), Action("F", r - 1, i), comm / self.unit)
                 if r < self.p - 1:
-                    self.after(Action(back, r, i), Action(back, r + 1, i), comm)
+                    self.after(Action(back, r, i), Action(back, r + 1, i), comm / self.unit)
                 for earlier, later in pairwise(self.kinds):
                     self.after(Action(later, r, i), Action(earlier, r, i))
 
@@ -161,4 +172,5 @@ class _Model:
         return proved
 
     def started(self, action: Action) -> float:
-        return float(self.solver.variableValue(self.start[action]))
+        """When the action starts, without the solver's noise: what takes no time keeps its turn."""
+        return round(float(self.solver.variableValue(self.start[action])), 5)

@@ -47,6 +47,8 @@ def simulate(schedule: Schedule, costs: Costs | None = None) -> Timeline:
     (33.0, 0.375, (4, 3, 2, 1))
     """
     costs = costs if costs is not None else Costs()
+    if not isinstance(costs, Costs):
+        raise TypeError(f"simulate needs a Costs; got {costs!r}")
     check_placed(schedule)
     starts, ends = run(schedule, costs)
     busy = _busy(schedule, costs)

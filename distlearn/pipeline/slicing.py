@@ -107,8 +107,14 @@ def _grid(length: int, step: int) -> int:
 
 
 def _times(time: SliceTime, n: int, step: int) -> list[list[float]]:
-    return [[time((b - a) * step, a * step) if a < b else 0.0 for b in range(n + 1)]
+    rows = [[time((b - a) * step, a * step) if a < b else 0.0 for b in range(n + 1)]
             for a in range(n)]
+    for a, row in enumerate(rows):
+        for b, seconds in enumerate(row):
+            if not 0 <= seconds < math.inf:
+                raise ValueError(f"time({(b - a) * step}, {a * step}) must be a finite number of "
+                                 f"seconds >= 0; got {seconds}")
+    return rows
 
 
 def _walk_back(start: list[int], n: int, step: int) -> tuple[int, ...]:

@@ -272,6 +272,8 @@ def test_arguments() -> None:
     for timeout in (0, -1.0, float("nan")):
         with pytest.raises(ValueError, match=f"timeout = {timeout} must be above 0"):
             run(waits_forever, 2, "mpi", timeout=timeout)
+        with pytest.raises(ValueError, match=f"timeout = {timeout} must be above 0"):
+            mpirun(2, __file__, timeout=timeout)
     with pytest.raises(FileNotFoundError, match=r"nowhere\.py"):
         mpirun(2, "nowhere.py")
 

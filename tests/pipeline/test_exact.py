@@ -65,6 +65,15 @@ def test_the_search_is_near_the_optimum(p: int, m: int, costs: Costs) -> None:
     assert heuristic <= 1.03 * found.seconds
 
 
+def test_the_unit_of_time_does_not_matter_and_transfers_may_be_long() -> None:
+    for unit in (1e-9, 1e9):
+        found = optimum(2, 2, Costs(F=unit, I=unit, W=unit))
+        assert found.proved and found.seconds == pytest.approx(7 * unit, rel=1e-12)
+    assert optimum(2, 1, Costs(comm=100)).seconds == 205  # F, 100, F I, 100, I W
+    found = optimum(2, 3, Costs(F=1, I=1e-4, W=0))  # rank 1: F and I three times; I of rank 0
+    assert found.seconds == pytest.approx(4 + 4e-4, rel=1e-12)
+
+
 def test_memory_is_kept_within_the_limit() -> None:
     costs = Costs(activation=1, activation_after_I=0.5)
     for limit in (1, 1.5, 2):
@@ -74,3 +83,7 @@ def test_memory_is_kept_within_the_limit() -> None:
         optimum(2, 2, mem_limit=0.5)
     with pytest.raises(ValueError, match="span"):
         optimum(2, 2, span="day")
+    for options in ({"p": 0}, {"m": 2.5}, {"after_I": 2.0}, {"time_limit": -1.0},
+                    {"mem_limit": float("nan")}):
+        with pytest.raises(ValueError, match=f"optimum needs .*{next(iter(options))}"):
+            optimum(**{"p": 2, "m": 2, **options})  # type: ignore[arg-type]

@@ -67,3 +67,5 @@ def test_what_cannot_be_cut_is_refused() -> None:
         balanced_slices(lambda n, b: n, 10, 3, step=5)
     with pytest.raises(ValueError, match="p >= 1"):
         best_slices(lambda n, b: n, 10, 0)
+    with pytest.raises(ValueError, match=r"time\(1, 0\) must be a finite number .* got nan"):
+        balanced_slices(lambda n, b: float("nan"), 10, 2)
