@@ -21,8 +21,12 @@ from distlearn.kernels.oracle.warp import exchange
 if TYPE_CHECKING:
     from distlearn.kernels.oracle.grid import Grid
 
+LATER = 1024  # checks that a machine makes after those of the bounds
 END: tuple[float, ...] = (math.inf,)
-Located = tuple[tuple[float, ...], int, KernelError]  # key, thread, error
+# Of errors at one barrier these come first, in the order of a machine that runs all blocks at once.
+BARRIER, UNINITIALISED = -4, -1
+RACES = {"race": -3, "global_race": -2}
+Located = tuple[tuple[float, ...], int, KernelError]  # key, one of these or a thread, error
 
 
 class Block:
@@ -57,7 +61,7 @@ class Block:
             if waiting and (len(set(keys)) > 1 or len(waiting) < len(self.threads)):
                 line = min(waiting.values(), key=lambda m: m.key).line
                 here = sum(key == end for key in keys)
-                errors.append((end, -2, KernelError(
+                errors.append((end, BARRIER, KernelError(
                     "barrier_divergence", f"{here} of {len(self.threads)} threads of block "
                     f"{self.number} reach this barrier{EXITED}", line=line, block=self.number)))
             errors += self._interval_errors(end)
@@ -134,7 +138,7 @@ class Block:
             error = KernelError("unbound_variable", str(error),
                                 line=trace.tb_lineno if trace is not None else 0)
         error.block, error.thread = self.number, lane
-        later = 32 * 32 if error.kind == "misaligned_address" else 0
+        later = LATER if error.kind == "misaligned_address" else 0
         return (*thread.stack, _site(error, thread)), later + lane, error
 
     # ---- memory
@@ -187,14 +191,14 @@ class Block:
             kinds, pairs = self.interval.races(space, self.ordered)
             if kinds and not found:
                 a, b, word = min(pairs)
-                found.append((end, -1, KernelError(
+                found.append((end, RACES[kind], KernelError(
                     kind, f"threads {a.thread} ({a.op}, line {a.line}) and {b.thread} ({b.op}, line"
                     f" {b.line}) touch element {word[2]} of one {space} array with no barrier "
                     "between", line=max(a.line, b.line), block=self.number, thread=a.thread,
                     race_kinds=kinds)))
         if self.unwritten and not found:
             _, thread, line = min(self.unwritten)
-            found.append((end, -1, KernelError(
+            found.append((end, UNINITIALISED, KernelError(
                 "uninitialised_shared_read", f"thread {thread} of block {self.number} reads a "
                 "shared element that no thread has written", line=line, block=self.number,
                 thread=thread)))

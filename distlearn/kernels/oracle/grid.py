@@ -15,7 +15,7 @@ import numpy as np
 from distlearn.kernels.counters import Tally
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.oracle.block import Block, Located
+from distlearn.kernels.oracle.block import LATER, Block, Located
 from distlearn.kernels.oracle.rewrite import rewrite
 from distlearn.kernels.oracle.thread import Key
 
@@ -88,7 +88,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
         The error that a machine in lockstep would come to first.
     """
     launch = Grid(kernel, grid, block, shared_bytes)
-    failures: list[tuple[tuple[float, ...], int, KernelError]] = []
+    failures: list[tuple[tuple[float, ...], int, int, KernelError]] = []
     x, y, z = grid
     waiting: list[tuple[Key, int]] = []  # a heap of the blocks that come to an atomic next
     running: dict[int, Generator[Key, None, Located | None]] = {}
@@ -99,7 +99,8 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
         except StopIteration as end:
             del running[number]
             if end.value is not None:
-                failures.append((end.value[0], number, end.value[2]))
+                key, order, error = end.value
+                failures.append((key, order if order < 0 else order // LATER, number, error))
 
     with np.errstate(all="ignore"), _uncollected():
         for number, (k, j, i) in enumerate(product(range(z), range(y), range(x))):
@@ -108,7 +109,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
         while waiting:
             advance(heapq.heappop(waiting)[1])
     if failures:
-        raise min(failures, key=lambda f: f[:2])[2]
+        raise min(failures, key=lambda f: f[:3])[3]
     race = launch.race_between_blocks()
     if race is not None:
         raise race
