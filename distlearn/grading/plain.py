@@ -92,6 +92,8 @@ def _encode(value: Any, budget: _Budget, depth: int) -> Any:
 def _encode_foreign(value: Any, budget: _Budget, depth: int) -> Any:
     """Numpy values and exact fractions, by exact type; anything else by the name of its type."""
     kind = type(value)
+    if kind is Other:
+        return ["?", value.what]
     numpy = sys.modules.get("numpy")
     fractions, decimal = sys.modules.get("fractions"), sys.modules.get("decimal")
     try:

@@ -24,7 +24,7 @@ from threading import Event
 from typing import Any
 
 from distlearn.grading import hidden
-from distlearn.grading.confine import MOST_PROCESSES
+from distlearn.grading.confine import MOST_PROCESSES, memory_of
 from distlearn.grading.outcome import KINDS, Outcome, Run
 from distlearn.grading.plain import decode, encode, legible
 from distlearn.grading.submission import Cell
@@ -38,6 +38,7 @@ except ImportError:
 START_SECONDS = 60.0
 RESULT_BYTES = 8 * 2**20
 WALL_FACTOR = 3.0
+SPARE_MEMORY = 2**28  # what Python, numpy and the supervisors take
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class _Child:
         self.messages: list[dict[str, Any]] = []
         self.ready_at: float | None = None
         self.ended: dict[str, Any] | None = None
-        self.loaded = self.late = self.flooded = self.crowded = False
+        self.loaded = self.late = self.flooded = self.crowded = self.heavy = False
         request_read, request_write = os.pipe()
         self.result, result_write = os.pipe()
         root = str(Path(__file__).resolve().parents[2])
@@ -213,9 +214,11 @@ def _listen(child: _Child, calls: int, limits: Limits, cancel: Event | None) -> 
                 child.late = now - started > START_SECONDS
             else:
                 child.late = now - child.ready_at > WALL_FACTOR * limits.seconds
+            child.heavy = memory_of(child.process.pid) > limits.memory + SPARE_MEMORY
             finished = len(child.messages) >= calls or _closing(child.messages)
             cancelled = cancel is not None and cancel.is_set()
-            stopped = child.late or child.flooded or child.crowded or child.ended
+            stopped = (child.late or child.flooded or child.crowded or child.heavy
+                       or child.ended)
             if finished or cancelled or stopped:
                 return
 
@@ -227,7 +230,7 @@ def _closing(messages: list[dict[str, Any]]) -> bool:
 def _verdict(child: _Child, calls: int, limits: Limits) -> Run:
     outcomes: list[Outcome] = []
     for message in child.messages:
-        if message.get("phase") == "cells":
+        if message.get("phase") == "cells" and message.get("kind") != "value":
             return Run((), _outcome(message))
         if message.get("index") == len(outcomes) < calls:
             outcomes.append(_outcome(message))
@@ -243,6 +246,8 @@ def _why_ended(child: _Child, limits: Limits) -> Outcome:
         return Outcome("silent", message="it sent more than can be read")
     if child.crowded:
         return Outcome("processes")
+    if child.heavy:
+        return Outcome("memory")
     spent = isinstance(cpu, int | float) and cpu >= limits.seconds and bool(number)
     if spent or number in (signal.SIGPROF, signal.SIGXCPU):
         return Outcome("time", message=f"{limits.seconds:g} s")
@@ -267,7 +272,8 @@ def _outcome(message: dict[str, Any]) -> Outcome:
     if not all(type(text) is str for text in texts.values()) or texts["kind"] not in KINDS:
         return Outcome("silent", message="its answer could not be read")
     try:
-        value = decode(message.get("value"))
+        # coded once more: on the other side somebody else may have coded it, without the limits
+        value = decode(encode(decode(message.get("value"))))
     except (ValueError, TypeError, RecursionError):
         return Outcome("silent", message="its answer could not be read")
     return Outcome(value=value, **{key: legible(text[:400]) for key, text in texts.items()})

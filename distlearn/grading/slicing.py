@@ -132,7 +132,7 @@ class Program:
                 return Outcome("missing")
         if broken is None:
             return None
-        text = f"{broken.cell.label}, line {broken.error.lineno if broken.error else 1}"
+        text = f"{broken.cell.label}, line {(broken.error and broken.error.lineno) or 1}"
         last = next((c for c in reversed(self._names) if c.error is None and name in c.bound), None)
         if last is not None and name not in last.stubs:
             notes.append(f"{text} has a syntax error; the earlier `{name}` of {last.cell.label} "

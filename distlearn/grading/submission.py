@@ -21,7 +21,9 @@ MAX_BYTES = 64 * 2**20
 MAX_CODE = 2**19
 
 _PERCENT = re.compile(r"^#\s*%%")
-_MAGIC = re.compile(r"^\s*(%{1,2}[A-Za-z]|!|\?|[A-Za-z_][\w.]*\?{1,2}\s*$|[\w, ]+=\s*[%!][A-Za-z])")
+# Of a line without spaces at its ends. No part can begin where the one before may go on, so that
+# the time grows as the line does, whatever stands in it.
+_MAGIC = re.compile(r"%{1,2}[A-Za-z]|!|\?|[A-Za-z_][\w.]*\?{1,2}$|\w[\w, ]*=\s*[%!][A-Za-z]")
 _TEXT_MAGICS = ("%%bash", "%%sh", "%%html", "%%javascript", "%%js", "%%latex", "%%markdown",
                 "%%svg", "%%writefile", "%%script", "%%perl", "%%ruby")
 _STATEMENTS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Import, ast.ImportFrom, ast.Assign)
@@ -185,12 +187,9 @@ def _without_magics(source: str) -> str:
         return ""
     if _parses(source):  # a line may begin with % inside brackets or text
         return source
-    indent = re.compile(r"\s*")
-    kept = []
-    for line in lines:
-        match = indent.match(line)
-        kept.append(f"{match[0] if match else ''}pass" if _MAGIC.match(line) else line)
-    return "\n".join(kept)
+    return "\n".join(
+        f"{line[: len(line) - len(line.lstrip())]}pass" if _MAGIC.match(line.strip()) else line
+        for line in lines)
 
 
 def _python_cells(name: str, text: str) -> Iterator[Cell]:
@@ -219,13 +218,16 @@ def _paragraphs(name: str, lines: list[str], offset: int) -> Iterator[Cell]:
         if lines[k][:1].strip() and not lines[k - 1].strip() and lines[k][0] not in ")]}"
     ]
     ends = [*starts[1:], len(lines)]
+    room = 20 * sum(map(len, lines))  # characters that are looked at; enough but for mischief
     k = 0
     while k < len(starts):
-        stop = next(
-            (j for j in range(k, min(k + 30, len(starts)))
-             if _parses("\n".join(lines[starts[k] : ends[j]]))),
-            k,
-        )
+        stop = k
+        for j in range(k, min(k + 30, len(starts)) if room > 0 else k):
+            text = "\n".join(lines[starts[k] : ends[j]])
+            room -= len(text)
+            if _parses(text):
+                stop = j
+                break
         source = "\n".join(lines[starts[k] : ends[stop]])
         if source.strip():
             yield Cell(name, source, offset + starts[k] + 1)

@@ -258,3 +258,51 @@ def processes(home: Path) -> set[int]:
             break
         time.sleep(0.02)  # until the kernel has buried them
     return found
+
+
+FORGED = """
+import sys
+def f(x):
+    frame = sys._getframe()
+    while not {"send", "request"} <= frame.f_locals.keys(): frame = frame.f_back
+    nest = ["l"]
+    for _ in range(900): nest = ["l", nest]
+    wide = ["l", *[0] * 60_000]
+    value = {"deep": nest, "wide": wide, "text": "\\ud800", "junk": {"a": 1}}.get(x, 1)
+    message = {"kind": "value", "value": value, "phase": "call", "index": 0}
+    message |= {"kinds": {"kind": ["value"]}, "cells": {"phase": "cells"}}.get(x, {})
+    if x == "ended": message = {"kind": "ended", "cpu": "x", "signal": 10**30}
+    frame.f_locals["send"](message)
+    return 5
+"""
+
+
+@pytest.mark.parametrize("what", ["deep", "wide", "text", "junk", "kinds", "cells", "ended"])
+def test_a_message_the_answer_sends_itself_is_read_with_the_same_limits(what: str) -> None:
+    result = answer(FORGED, (what,))
+    got = result.outcomes[0] if result.outcomes else result.stopped
+    assert got is not None
+    if what in ("wide", "text"):
+        assert got.value == "?" or "more than 50,000 items" in got.value.what
+    else:
+        assert got.kind in ("silent", "exit") or got.value in (1, 5)
+    for answered in result.outcomes:
+        repr(answered.value).encode()
+
+
+def test_memory_counts_for_all_processes_together() -> None:
+    result = run([Cell("c", body(
+        "for _ in range(10):", "    if os.fork() == 0:", "        a = b'x' * (60 * 2**20)",
+        "        time.sleep(600)", "time.sleep(600)"))], "f", [(1,)], limits=Limits(5.0, 2**26))
+    assert result.stopped is not None
+    assert result.stopped.kind == "memory"
+
+
+def test_other_processes_are_closed_books() -> None:
+    seen = answer(body(
+        "seen = []", "for pid in os.listdir('/proc'):", "    for name in ('mem', 'environ'):",
+        "        try:", "            with open(f'/proc/{pid}/{name}', 'rb') as s: s.read(1)",
+        "            seen.append(pid)", "        except (OSError, ValueError): pass",
+        "return [x for x in seen if x not in ('self', 'thread-self', str(os.getpid()),"
+        " os.readlink('/proc/self'))]")).outcomes[0].value
+    assert seen == []

@@ -245,3 +245,33 @@ def test_the_stub_beside_the_answers_does_not_win(tmp_path: Path) -> None:
     notebook(tmp_path / "ann" / "z_stub.ipynb", [stub.format(name) for name in right()])
     script(tmp_path / "ann" / "answers.py", cells())
     assert grade_file(tmp_path / "ann").students[0].file == "answers.py"
+
+
+@pytest.mark.parametrize("junk", [
+    "(\n" + " " * 200_000 + "=", "(\n" + "a " * 50_000 + "=", "x=" + "-" * 50_000 + "1",
+    "x=a" + ".b" * 20_000, "x=" + "(" * 10_000, "x = '\0'",
+])
+def test_a_cell_made_to_be_slow_or_deep_is_read_like_any(tmp_path: Path, junk: str) -> None:
+    """The first took minutes; there is no assertion on time, a hang would be seen."""
+    program = Program(read(notebook(tmp_path / "n.ipynb", [junk, BUBBLE])))
+    assert "bubble_fraction" in program.defined
+    assert program.slice("bubble_fraction").problem is None
+
+
+def test_a_thousand_open_brackets_in_a_file(tmp_path: Path) -> None:
+    path = script(tmp_path / "a.py", [*(f"x{k} = (" for k in range(1000)), BUBBLE])
+    assert "bubble_fraction" in Program(read(path)).defined
+    assert Program(read(path)).slice("x5").problem.where.endswith("line 16")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-32"])
+def test_encodings_of_other_editors(tmp_path: Path, encoding: str) -> None:
+    for name in ("a.py", "a.ipynb"):
+        (tmp_path / name).write_text(
+            BUBBLE if name == "a.py" else json.dumps(
+                {"cells": [{"cell_type": "code", "source": BUBBLE}]}), encoding=encoding)
+        if encoding == "utf-8-sig":
+            assert "bubble_fraction" in Program(read(tmp_path / name)).defined
+        else:
+            with pytest.raises(SubmissionError, match=r"not text \(UTF-8\)"):
+                read(tmp_path / name)
