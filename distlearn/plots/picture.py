@@ -54,6 +54,7 @@ def dark_style(further: Mapping[str, str]) -> str:
     for one, other in pairs.items():
         rules += [f'[style*="{key}: {one}"]{{{key}:{other}!important}}'
                   for key in ("fill", "stroke")]
-    rules += [f'text[style*="fill: {one}"]{{fill:{other}!important}}'
-              for one, other in inks.items()]
+    # a group, where the backend draws letters as paths
+    rules += [f'{tag}[style*="fill: {one}"]{{fill:{other}!important}}'
+              for one, other in inks.items() for tag in ("text", "g")]
     return f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
 
+from distlearn import plots
+from distlearn.pipeline import build, simulate
 from distlearn.plots import PALETTE
 from distlearn.plots.palette import CHUNKS, box_colour, contrast, ink
+from distlearn.plots.picture import dark_style
 
 # Machado, Oliveira and Fernandes, IEEE TVCG 15(6), 2009, table 1, severity 1; on linear RGB
 SIGHT = {
@@ -85,3 +90,11 @@ def test_dark_ink_is_a_function_of_light_ink() -> None:
         for chunk in range(CHUNKS):
             light, dark = (ink(box_colour(kind, chunk, mode)) for mode in ("light", "dark"))
             assert light != dark
+
+
+def test_letters_change_with_their_boxes_also_where_they_are_drawn_as_paths() -> None:
+    buffer = io.StringIO()
+    plots.timeline(simulate(build("chimera", 4, 4))).savefig(buffer, format="svg")
+    letters = set(re.findall(r'<g style="fill: (#[0-9a-f]{6})', buffer.getvalue()))
+    known = set(re.findall(r'g\[style\*="fill: (#[0-9a-f]{6})"\]', dark_style({})))
+    assert {ink(box_colour("F", 0)), ink(box_colour("F", 1))} <= letters & known
