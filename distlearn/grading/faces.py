@@ -52,8 +52,6 @@ def text(result: QuestionResult, *, graded: bool = True) -> str:
 
 def html(result: QuestionResult, *, graded: bool = True) -> str:
     """The verdict as one HTML card that follows the notebook's light or dark theme."""
-    from distlearn.plots.difference import difference_svg  # matplotlib comes with the package
-
     question, case = result.question, result.shown
     state = "ok" if result.ok else "no"
     visible = "" if graded else "visible "
@@ -89,6 +87,8 @@ def html(result: QuestionResult, *, graded: bool = True) -> str:
                        for name, cell in rows)
         parts.append(f"<table>{body}</table>")
         if case is not None and case.comparable and (_rows(case) or _numbers(case)):
+            from distlearn.plots.difference import difference_svg  # matplotlib comes along
+
             parts.append(difference_svg(case.got, case.wanted))
         if case is not None and case.listing:
             parts.append(_listing(case))
