@@ -14,6 +14,7 @@ from distlearn.plots.numbers import number
 from distlearn.widgets.panel import Panel, View, choice, one_of, steps_of, whole
 from distlearn.widgets.warp_kernels import examples
 
+CURRENT = ' class="dl-now" aria-current="step"'
 OPERATIONS = {"R": "reads", "W": "writes", "A": "changes"}
 
 
@@ -78,12 +79,12 @@ class WarpStepper(Panel):
         """Buttons, the slider and the listing."""
         one, now = self.one, self.one.steps[self.setting["step"]].line
         lines = "".join(
-            f'<span{" class=dl-now" if one.first_line + i == now else ""}>'
+            f'<span{CURRENT if one.first_line + i == now else ""}>'
             f"{one.first_line + i:4} {escape(text)}\n</span>"
             for i, text in enumerate(one.source.splitlines()))
         return (f'{steps_of(self.setting["step"], len(one.steps) - 1)}'
-                f'<pre class="dl-source" tabindex="0" role="group" aria-label="Source">{lines}'
-                "</pre>")
+                f'<div class="dl-source" tabindex="0" role="group" aria-label="Source">{lines}'
+                "</div>")
 
     def view(self) -> View:
         """The step that is shown."""
