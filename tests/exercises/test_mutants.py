@@ -18,8 +18,9 @@ from distlearn.grading.notebook import evaluate
 from distlearn.grading.outcome import Outcome, Run
 from distlearn.grading.programs import CubeProgram, KernelProgram
 from distlearn.grading.question import Case, Mistake, Question
+from tests.exercises import right_gpu, right_pipeline
 from tests.exercises.material import HERE, hidden, mutants
-from tests.exercises.right_pipeline import PARTLY, RIGHT
+from tests.exercises.right_pipeline import PARTLY
 
 IMPORTS = ("import numpy as np\nfrom distlearn.pipeline import Costs, build, simulate\n"
            "from distlearn.kernels import cuda, float32\n"
@@ -28,6 +29,7 @@ SOLUTIONS = Path(__file__).parents[2] / "solutions"
 QUESTIONS = {question.id: question for question in questions()}
 HIDDEN = hidden()
 MUTANTS = mutants()
+RIGHT = right_pipeline.RIGHT | right_gpu.RIGHT
 
 
 def define(source: str) -> dict[str, object]:

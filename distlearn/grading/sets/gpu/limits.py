@@ -331,7 +331,7 @@ STEP = 64
 def clocks(m: int, k: int, n: int) -> int:
     """Clocks of a program whose copies into L1 never wait: all of them, and then the last step.
 
-    The rates are those that the question gives, in bytes a clock.
+    The rates are those of a 910B2 in the catalogue, in bytes a clock.
     """
     copies = ceil(m * 2 * STEP / 110) + ceil(STEP * 2 * n / 110)
     loads = ceil(m * 2 * STEP / 512) + ceil(STEP * 2 * n / 256)
