@@ -98,10 +98,11 @@ class Code(Expressions):
         kind, line, value = type(node.op).__name__, node.lineno, self.value(node.value)
         if isinstance(node.target, ast.Name):
             name = node.target.id
+            fresh = isinstance(node.value, ast.BinOp)  # its array belongs to nobody yet
 
             def update(frame: Frame, mask: Mask) -> Mask:
                 old = frame.read(name, mask, line)
-                new = operate(frame, line, kind, old, value(frame, mask), mask)
+                new = operate(frame, line, kind, old, value(frame, mask), mask, fresh)
                 frame.assign(name, new, mask, line)
                 return mask
             return update

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from distlearn.kernels.simt.machine import Machine
 
 FLOPS, BRANCHES, DIVERGENT = INDEX["flops"], INDEX["branches"], INDEX["divergent_branches"]
+IN_PLACE = {"Add": np.add, "Sub": np.subtract, "Mult": np.multiply}
 
 
 class Frame:
@@ -72,8 +73,16 @@ def load(frame: Frame, line: int, base: Any, at: Any, mask: Mask) -> Any:
     return frame.machine.load(line, array, at, mask)
 
 
-def operate(frame: Frame, line: int, kind: str, a: Any, b: Any, mask: Mask) -> Any:
-    """A binary operation, and its floating-point operations counted."""
+def operate(frame: Frame, line: int, kind: str, a: Any, b: Any, mask: Mask,
+            fresh: bool = False) -> Any:
+    """A binary operation, and its floating-point operations counted.
+
+    The result may lie where ``b`` did if that is ``fresh``: nothing else has its array.
+    """
+    if fresh and type(a) is type(b) is np.ndarray and kind in IN_PLACE and (
+            a.shape == b.shape and a.dtype == b.dtype and a.dtype.kind == "f"):
+        frame.machine.tally.row(line)[FLOPS] += mask.count
+        return IN_PLACE[kind](a, b, out=b)
     if type(a) is Fragment or type(b) is Fragment:
         return tiles.operate(frame, line, kind, a, b, mask)
     result = binary(frame.space, line, kind, a, b, mask)
