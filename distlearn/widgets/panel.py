@@ -67,7 +67,9 @@ class Panel(StaticFace):
             f'<style>{asset("panel.css")}</style><div class="dl-controls">'
             f'{"".join(self.controls())}</div>{self.extra()}\n'
             f'<div class="dl-message" role="alert"{hidden}>{escape(view.message)}</div>'
-            f'<div class="dl-scroll" tabindex="0" role="group" aria-label="{escape(self.picture)}">'
+            # keys that mean something here are not JupyterLab's
+            '<div class="dl-scroll" tabindex="0" role="group" data-lm-suppress-shortcuts="true" '
+            f'aria-label="{escape(self.picture)}">'
             f'</div><p class="dl-pointed">{escape(self.hint)}</p>'
             f'<div class="dl-numbers"><dl>{rows}</dl></div>'
             f'<p class="dl-words">{escape(view.words)}</p>'
