@@ -10,7 +10,7 @@ from pycparser import c_ast
 
 from distlearn.kernels.cuda_c import arithmetic, types
 from distlearn.kernels.cuda_c.arithmetic import Known, UndefinedError
-from distlearn.kernels.cuda_c.errors import HostError, SourceError
+from distlearn.kernels.cuda_c.errors import HostError
 from distlearn.kernels.cuda_c.memory import AccessError, Block, Memory, decode
 from distlearn.kernels.cuda_c.source import Function, Source
 from distlearn.kernels.cuda_c.survey import STEPS, Survey
@@ -336,14 +336,14 @@ class Evaluation:
             known = self.source.constants.get(node.name)
             if node.name in CONSTANTS or known is not None:
                 return known.type if known is not None else types.INT
-            return decayed(self.spot(node).type)
+            return types.decayed(self.spot(node).type)
         if isinstance(node, c_ast.BinaryOp):
             if node.op in ("&&", "||", *arithmetic.COMPARE):
                 return types.INT
-            return met(self.kind_of(node.left), None if node.op in ("<<", ">>")
+            return types.met(self.kind_of(node.left), None if node.op in ("<<", ">>")
                        else self.kind_of(node.right), node.op)
         if isinstance(node, c_ast.TernaryOp):
-            return met(self.kind_of(node.iftrue), self.kind_of(node.iffalse), "?:")
+            return types.met(self.kind_of(node.iftrue), self.kind_of(node.iffalse), "?:")
         if isinstance(node, c_ast.Cast):
             return self.source.type_of(node.to_type)
         if isinstance(node, c_ast.Assignment):
@@ -353,12 +353,12 @@ class Evaluation:
             return function.result if function is not None else None
         if isinstance(node, c_ast.ArrayRef):
             base = self.kind_of(node.name)
-            return decayed(base.target) if isinstance(base, Pointer) else None
+            return types.decayed(base.target) if isinstance(base, Pointer) else None
         if isinstance(node, c_ast.StructRef):
             inner = self.kind_of(node.name)
             inner = inner.target if isinstance(inner, Pointer) else inner
             found = inner.field_type(node.field.name) if isinstance(inner, Struct) else None
-            return decayed(found) if found is not None else None
+            return types.decayed(found) if found is not None else None
         return self._kind_of_unary(node) if isinstance(node, c_ast.UnaryOp) else None
 
     def _kind_of_unary(self, node: Any) -> CType | None:
@@ -368,74 +368,22 @@ class Evaluation:
             return types.INT
         inner = self.kind_of(node.expr)
         if node.op == "*":
-            return decayed(inner.target) if isinstance(inner, Pointer) else None
+            return types.decayed(inner.target) if isinstance(inner, Pointer) else None
         if node.op == "&":
             return Pointer(inner) if inner is not None else None
         if node.op not in STEPS and isinstance(inner, Number):
             return types.promoted(inner)
         return inner
 
-    # ---- calls
-
-    def of_funccall(self, node: Any) -> Held:
-        """A call, or a launch."""
-        nodes = list(node.args.exprs) if node.args is not None else []
-        if isinstance(node.name, c_ast.FuncCall):
-            name, *configuration = node.name.args.exprs
-            sizes = [self.value(n) for n in configuration]
-            arguments = [self.value(n) for n in nodes]
-            self.line = node.coord.line
-            self.launcher(name.name, sizes, arguments)
-            return Held(types.VOID, None)
-        word = getattr(node.name, "name", "")
-        function = self.source.functions.get(word)
-        if function is not None:
-            if "__global__" in function.marks:
-                self.fail(f"{word} is a kernel: launch it with {word}<<<grid, block>>>(...)")
-            if "__device__" in function.marks and "__host__" not in function.marks:
-                self.fail(f"{word}() is a __device__ function")
-            arguments = [self.value(n) for n in nodes]
-            self.line = node.coord.line
-            return self.call(function, arguments)
-        found = self.library.get(word)
-        if found is None:
-            self.fail(f"{word}() is not known in host code")
-        assert found is not None
-        symbolic = word in ("cudaMemcpyToSymbol", "cudaMemcpyFromSymbol")
-        arguments = [Held(types.VOID, n.name) if symbolic and isinstance(n, c_ast.ID)
-                     and n.name in self.source.variables else self.value(n) for n in nodes]
-        self.line = node.coord.line
-        try:
-            return found(self, arguments)
-        except (IndexError, ValueError) as error:
-            if isinstance(error, SourceError):
-                raise
-            return self.fail(f"{word}(): wrong arguments")
-
     def _text(self, node: Any) -> str:
         if isinstance(node, c_ast.Constant) and node.type == "string":
             return unescaped(node.value)
         return str(self.fail("an array is initialised by {...}"))
 
+
 def unescaped(literal: str) -> str:
     """The text of a string literal."""
     return literal[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
-
-
-def decayed(kind: CType) -> CType:
-    """An array as a pointer to its first element."""
-    return Pointer(kind.item) if isinstance(kind, Array) else kind
-
-
-def met(a: CType | None, b: CType | None, op: str) -> CType | None:
-    """The type of ``a op b``; of a shift ``b`` is None."""
-    if op in ("<<", ">>"):
-        return types.promoted(a) if isinstance(a, Number) else None
-    if isinstance(a, Number) and isinstance(b, Number):
-        return types.common(a, b)
-    if op == "-" and isinstance(a, Pointer) and isinstance(b, Pointer):
-        return types.LONG
-    return a if isinstance(a, Pointer) else b if isinstance(b, Pointer) else None
 
 
 CONSTANTS = {

@@ -7,6 +7,7 @@ from typing import Any
 from pycparser import c_ast
 
 from distlearn.kernels.cuda_c import types
+from distlearn.kernels.cuda_c.errors import SourceError
 from distlearn.kernels.cuda_c.evaluation import Evaluation, Frame, Held, Spot
 from distlearn.kernels.cuda_c.memory import AccessError, Block
 from distlearn.kernels.cuda_c.source import Function
@@ -50,6 +51,43 @@ class Host(Evaluation):
         return self.symbols[word]
 
     # ---- functions and statements
+
+    # ---- calls
+
+    def of_funccall(self, node: Any) -> Held:
+        """A call, or a launch."""
+        nodes = list(node.args.exprs) if node.args is not None else []
+        if isinstance(node.name, c_ast.FuncCall):
+            name, *configuration = node.name.args.exprs
+            sizes = [self.value(n) for n in configuration]
+            arguments = [self.value(n) for n in nodes]
+            self.line = node.coord.line
+            self.launcher(name.name, sizes, arguments)
+            return Held(types.VOID, None)
+        word = getattr(node.name, "name", "")
+        function = self.source.functions.get(word)
+        if function is not None:
+            if "__global__" in function.marks:
+                self.fail(f"{word} is a kernel: launch it with {word}<<<grid, block>>>(...)")
+            if "__device__" in function.marks and "__host__" not in function.marks:
+                self.fail(f"{word}() is a __device__ function")
+            arguments = [self.value(n) for n in nodes]
+            self.line = node.coord.line
+            return self.call(function, arguments)
+        found = self.library.get(word)
+        if found is None:
+            self.fail(f"{word}() is not known in host code")
+        assert found is not None
+        symbolic = word in ("cudaMemcpyToSymbol", "cudaMemcpyFromSymbol")
+        arguments = [Held(types.VOID, n.name) if symbolic and isinstance(n, c_ast.ID)
+                     and n.name in self.source.variables else self.value(n) for n in nodes]
+        self.line = node.coord.line
+        try:
+            return found(self, arguments)
+        except (IndexError, ValueError) as error:
+            if isinstance(error, SourceError):
+                raise
+            return self.fail(f"{word}(): wrong arguments")
 
     def call(self, function: Function, arguments: list[Held]) -> Held:
         """Call a function."""

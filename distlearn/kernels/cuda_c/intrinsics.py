@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from distlearn.kernels.cuda_c import types
-from distlearn.kernels.cuda_c.assigning import Assigning
+from distlearn.kernels.cuda_c.declaring import Declaring
 from distlearn.kernels.cuda_c.types import DOUBLE, FLOAT, HALF, INT, UINT, Number, Struct
 from distlearn.kernels.cuda_c.values import (
     WIDE,
@@ -43,7 +43,7 @@ NOT_MODELLED = {
 }
 
 
-class Intrinsics(Assigning):
+class Intrinsics(Declaring):
     """The part of a function's translation that calls what CUDA brings along."""
 
     def intrinsic(self, word: str, arguments: list[Any], node: Any) -> Result | None:

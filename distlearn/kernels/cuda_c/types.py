@@ -204,3 +204,19 @@ def elements(kind: CType) -> tuple[Number, int] | None:
         if first is not None and all(part is not None and part[0] == first[0] for part in parts):
             return first[0], sum(part[1] for part in parts if part is not None)
     return None
+
+
+def decayed(kind: CType) -> CType:
+    """An array as a pointer to its first element."""
+    return Pointer(kind.item) if isinstance(kind, Array) else kind
+
+
+def met(a: CType | None, b: CType | None, op: str) -> CType | None:
+    """The type of ``a op b``; of a shift ``b`` is None."""
+    if op in ("<<", ">>"):
+        return promoted(a) if isinstance(a, Number) else None
+    if isinstance(a, Number) and isinstance(b, Number):
+        return common(a, b)
+    if op == "-" and isinstance(a, Pointer) and isinstance(b, Pointer):
+        return LONG
+    return a if isinstance(a, Pointer) else b if isinstance(b, Pointer) else None
