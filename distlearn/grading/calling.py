@@ -21,6 +21,7 @@ Perform = Callable[[Any, list[Any]], Any]
 """Call a function with arguments, in whatever way the question asks for."""
 
 PRINTED_KEPT = 400
+_QUESTIONS = "distlearn.grading.sets"
 PRINTED_SHOWN = 100_000  # characters; a page with more takes long to draw
 MESSAGE_KEPT = 300
 
@@ -159,8 +160,9 @@ def _last_frame(
 def uses_library(function: Any, names: tuple[str, ...], namespace: dict[str, Any]) -> str | None:
     """The first of distlearn's functions called ``names`` that ``function`` refers to, if any.
 
-    Follows the learner's own functions. It is meant for the honest learner who takes the shortcut,
-    not for one who hides it.
+    What is written for the questions themselves, to know mistakes by, counts as well. Follows the
+    learner's own functions. It is meant for the honest learner who takes the shortcut, not for one
+    who hides it.
     """
     seen: set[str] = set()
     todo = [function]
@@ -172,6 +174,8 @@ def uses_library(function: Any, names: tuple[str, ...], namespace: dict[str, Any
         for name in _names(code):
             found = namespace.get(name)
             home = str(getattr(found, "__module__", "") or getattr(found, "__name__", ""))
+            if _QUESTIONS in name or (home.startswith(_QUESTIONS) and found is not function):
+                return name
             inside = home.startswith("distlearn.")
             if name in names and (inside or found is None):
                 return name

@@ -234,6 +234,17 @@ def test_library_shortcut_is_seen_through_helper_functions() -> None:
                   without=("build",)).stopped is None
 
 
+@pytest.mark.parametrize("source", [
+    "from distlearn.grading.sets.pipeline.first import _order\ndef f(x): return _order(2, 2, 0)",
+    "from distlearn.grading.sets.pipeline import first as g\ndef f(x): return g._order(2, 2, 0)",
+    "def f(x):\n    from distlearn.grading.sets.pipeline.first import _order\n    return _order(2)",
+])
+def test_what_the_questions_know_mistakes_by_is_no_answer(source: str) -> None:
+    result = answer(source)
+    assert result.stopped is not None
+    assert result.stopped.kind == "library"
+
+
 def test_limits_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="time_limit"):
         Limits(seconds=-1)
