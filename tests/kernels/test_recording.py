@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from distlearn.kernels import KernelError, cuda, float32, kernel, kernels_from_text, launch
 from distlearn.kernels.oracle import record
+from tests.kernels.test_cases import ARRAYS, KERNELS, SMALL
 
 
 @kernel
@@ -59,6 +62,25 @@ def test_lanes_part_and_meet() -> None:
     assert [sum(lane in lanes for lanes in again) for lane in range(32)] == count.tolist()
     assert all(set(later) <= set(earlier)
                for earlier, later in itertools.pairwise(again))
+
+
+ONE_BLOCK = [case for case in SMALL if case["expect"] == "ok" and math.prod(case["grid"]) == 1]
+
+
+@pytest.mark.parametrize("case", ONE_BLOCK, ids=[case["id"] for case in ONE_BLOCK])
+def test_steps_are_what_is_counted(case: dict[str, Any]) -> None:
+    """A warp takes each test and each barrier as often as the counters say."""
+    function, block = KERNELS[case["kernel"]], tuple(case["block"])
+    inputs = [ARRAYS[f"{case['id']}/in{i}"].copy() for i in range(case["arrays"])]
+    taken: Counter[int] = Counter()
+    for warp in range(-(-math.prod(block) // 32)):
+        one = record(function, 1, block, *inputs, *case["scalars"], warp=warp, most=3000)
+        assert one.complete and one.error is None
+        taken.update(step.line for step in one.steps)
+    report = launch(function, 1, block, *inputs, *case["scalars"])
+    for line, row in report.counters.by_line.items():
+        for name in {"branches", "barrier_warps"} & set(row):
+            assert taken[line] == row[name], (line, name)
 
 
 def test_two_statements_on_a_line_are_two_steps() -> None:
