@@ -218,7 +218,7 @@ def _question(choice: Choice, question: Question, cases: Sequence[Case], limits:
         reason = " ".join(choice.notes) or "There is no file that can be graded."
         return QuestionResult(question, 0, "no submission", reason=reason)
     submission = choice.program.submission
-    defined = choice.program.defined
+    defined = choice.program.functions
     part = choice.program.slice(question.function)
     if part.problem is not None:
         outcome = part.problem

@@ -90,7 +90,7 @@ def _about_the_function(question: Question, outcome: Outcome, defined: Sequence[
     if outcome.kind == "missing":
         return Reason(
             "missing", f"{question.id} needs a function `{name}`; {_instead(name, defined, kind)}.",
-            f"Has its cell been run? It begins with `{question.head}:`."
+            f"It begins with `{question.head}:`. Before `check`, run its cell."
             if kind == "notebook" else f"It begins with `{question.head}:`.")
     if outcome.kind == "not_callable":
         return Reason(

@@ -32,6 +32,7 @@ class _Names:
     reads: set[str] = field(default_factory=set)
     bound: set[str] = field(default_factory=set)
     stubs: set[str] = field(default_factory=set)
+    functions: set[str] = field(default_factory=set)
     imports: dict[str, ast.stmt] = field(default_factory=dict)
     stars: list[ast.stmt] = field(default_factory=list)
     changes: set[str] = field(default_factory=set)
@@ -69,6 +70,12 @@ class Program:
         """Names defined at the top of any cell, except by import; in order, each once."""
         names = [name for cell in self._names for name in sorted(cell.bound - set(cell.imports))]
         return list(dict.fromkeys(names))
+
+    @property
+    def functions(self) -> list[str]:
+        """Those of the names that a ``def`` defines."""
+        return [name for name in self.defined
+                if any(name in cell.functions for cell in self._names)]
 
     def written(self, function: str) -> bool:
         """Whether some cell defines the function and it is not just the stub."""
@@ -200,8 +207,10 @@ def _visit(statement: ast.stmt, names: _Names, lazy: set[str]) -> None:
             names.imports[name] = statement
         elif not fresh:
             names.imports.pop(name, None)
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and _is_stub(statement):
-        names.stubs.add(statement.name)
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        names.functions.add(statement.name)
+        if _is_stub(statement):
+            names.stubs.add(statement.name)
     names.bound |= bound
 
 

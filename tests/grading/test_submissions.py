@@ -210,6 +210,14 @@ def test_a_broken_try_after_the_stub_is_the_syntax_error(tmp_path: Path) -> None
     assert grade_file(path).students[0].results[0].status == "syntax error"
 
 
+def test_only_functions_are_taken_for_a_misspelt_one(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "ann.ipynb", [
+        "text = 'x'\ntry: 1 / 0\nexcept ZeroDivisionError as error: pass",
+        BUBBLE.replace("bubble_fraction", "bubble")])
+    reason = grade_file(path, sets=["pipeline_1"]).students[0].results[0].reason
+    assert reason.endswith("needs a function `bubble_fraction`; your notebook defines `bubble`.")
+
+
 def test_an_answer_in_a_text_cell_is_noticed(tmp_path: Path) -> None:
     path = notebook(tmp_path / "ann.ipynb", [BUBBLE])
     book = json.loads(path.read_text())
