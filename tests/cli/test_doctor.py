@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import re
 import sys
 
 import pytest
