@@ -57,9 +57,9 @@ def gemm_meter() -> dict[str, float]:
     meter = {"flop": 0.0, "seconds": 0.0}
     plain = arrays.matmul
 
-    def counted(a: Any, b: Any) -> Any:
+    def counted(a: Any, b: Any, bias: Any = None) -> Any:
         start = time.process_time()
-        y = plain(a, b)
+        y = plain(a, b, bias)
         meter["seconds"] += time.process_time() - start
         meter["flop"] += 2.0 * y.size * a.shape[-1]
         return y
