@@ -45,7 +45,7 @@ def performer(
         ``lines``: number, text and counters of each line of the source. It raises `Trouble`.
     """
     if language == "cuda":
-        from distlearn.kernels import cuda_c as _cuda_c  # noqa: F401
+        from distlearn.kernels import cuda_c as _cuda_c  # noqa: F401 - before the learner's clock
 
     def perform(answer: Any, args: list[Any]) -> dict[str, Any]:
         grid, block, *values = args
