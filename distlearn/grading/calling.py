@@ -114,9 +114,11 @@ def describe(
     kinds: list[tuple[type[BaseException], str]] = [
         (NotImplementedError, "stub"), (SystemExit, "exit"), (EOFError, "input"),
         (MemoryError, "memory"), (RecursionError, "recursion"), (KeyboardInterrupt, "interrupted"),
-        (OutOfTime, "time"),
+        (OutOfTime, "time"), (BlockingIOError, "processes"),  # of a fork, with no room for more
     ]
     kind = next((name for cls, name in kinds if isinstance(error, cls)), "raised")
+    if isinstance(error, RuntimeError) and error.args == ("can't start new thread",):
+        kind = "processes"
     if kind == "raised" and calling and not inside and isinstance(error, TypeError):
         kind = "arguments"
     if isinstance(error, SyntaxError) and not calling:

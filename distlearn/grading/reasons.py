@@ -64,7 +64,8 @@ def explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: 
         "memory": Reason(
             "memory limit", f"{at}it ran out of memory{code}.", "Does a list grow without end?"),
         "processes": Reason(
-            "too many processes", "It started too many processes or threads and was stopped.",
+            "too many processes",
+            f"{at}{'i' if at else 'I'}t starts too many processes or threads{code}.",
             "The question needs none: a plain function that computes and returns is enough."),
         "recursion": Reason(
             "exception", f"{at}it calls itself without end{code}.",

@@ -285,7 +285,8 @@ def _environment(home: Path) -> dict[str, str]:
     return {
         "PATH": os.defpath, "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8",
         "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(home), "PYTHONHASHSEED": "0",
-        "PYTHONUTF8": "1", **dict.fromkeys(threads, "1"),
+        "PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "2",  # else the cores say how far the memory goes
+        **dict.fromkeys(threads, "1"),
     }
 
 
