@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 export PYTHONUTF8 = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Hundreds of processes import the same modules, which the set-up leaves to them to compile: once.
+export PYTHONDONTWRITEBYTECODE =
 
 library   := $(shell find distlearn -type f -not -path '*/__pycache__/*' 2>/dev/null)
 chapters  := $(shell find book -type f -not -path 'book/_build/*' -not -path '*/__pycache__/*' \
