@@ -5,6 +5,7 @@ All texts are made here, for both faces; ``pipeline_view.js`` makes the same one
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -77,15 +78,12 @@ def traits_of(name: str, option: str = "") -> Traits:
     parameters = signature(definition(name)).parameters
     options = options_of(option)
     small = build(name, p=4, m=8, **options)  # sizes that every schedule takes
-    choices = 0
+    stages = {small.v}
     for v in (1, 2, 4) if "v" in parameters and name != "mario" else ():  # its base has one stage
-        try:
-            build(name, p=4, m=8, v=v, **options)
-        except ValueError:
-            continue
-        choices += 1
+        with contextlib.suppress(ValueError):
+            stages.add(v if v in stages else build(name, p=4, m=8, v=v, **options).v)
     return Traits(
-        v=choices > 1, fixed=small.v,
+        v=len(stages) > 1, fixed=small.v,
         W=any(part.kind == "I" for row in small.ranks for a in row for part in a.parts),
         slices=small.slices, batches=small.batches, partner=bool(small.partner),
         searched="costs" in parameters and option != "prepose=false" and (

@@ -10,16 +10,15 @@ from distlearn.pipeline import NAMES, Costs, build, simulate
 from distlearn.widgets.pipeline_view import Setting, look_at, traits_of
 from distlearn.widgets.variants import VARIANTS
 
-LIMITED = [name for name in NAMES if traits_of(name).limited]
-CASES = [
-    *[(name, option, 0.0) for name in NAMES for option in ("", *VARIANTS.get(name, ()))],
-    *[(name, "", 2.0) for name in LIMITED],
-]
+
+def cases():
+    yield from ((name, option, 0.0) for name in NAMES for option in ("", *VARIANTS.get(name, ())))
+    yield from ((name, "", 2.0) for name in NAMES if traits_of(name).limited)
 
 
 @pytest.mark.parametrize("live", [True, False], ids=["live", "page"])
 def test_command_and_call_give_the_same_numbers(cli, live):
-    for name, option, limit in CASES:
+    for name, option, limit in cases():
         traits = traits_of(name, option)
         if live and not (traits.searched or traits.limited):
             continue  # the page's texts are the same
