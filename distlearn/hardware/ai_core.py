@@ -65,7 +65,7 @@ class AICore:
     doubt: str = field(repr=False, compare=False)
 
     def fractal(self, dtype: object) -> tuple[int, int]:
-        """Rows and columns of a fractal, the unit that the cube unit reads: 16 rows of 32 bytes.
+        """Rows and columns of a fractal of L1 and L0A, 16 rows of 32 bytes; L0B's are turned.
 
         Examples
         --------
