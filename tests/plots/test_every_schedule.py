@@ -21,7 +21,8 @@ from distlearn.plots.timeline_svg import LEFT, RIGHT
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH = 2400
 COSTS = Costs(F=1, I=1.25, W=0.75, R=0.9, swap=0.5)
-SIZES = [(name, p, m) for name in NAMES for p, m in ((4, 8), (8, 16))]
+SIZES = [(name, p, m) for name in NAMES for p, m in ((4, 8), (8, 16))
+         if (name, p) != ("v_auto", 8)]  # a search of seconds
 OFFLOADING = [("gis", 4, 8), ("gis_h", 4, 8)]
 
 Make = Callable[[str, int, int], Timeline]
