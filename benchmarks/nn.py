@@ -43,9 +43,9 @@ def measure(engines: list[str], vocab: int, threads: int) -> dict[str, dict[str,
             command = [sys.executable, "-m", "benchmarks.gpt_step", engine, str(vocab), str(STEPS)]
             done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
             found = json.loads(done.stdout)
-            if engine not in best or found["cpu_s"] < best[engine]["cpu_s"]:
-                found["wall_s"] = min(found["wall_s"], best.get(engine, found)["wall_s"])
-                best[engine] = found
+            before = best.get(engine, found)
+            wall = min(found["wall_s"], before["wall_s"])
+            best[engine] = min(found, before, key=lambda run: run["cpu_s"]) | {"wall_s": wall}
     return best
 
 
