@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from py_mini_racer import MiniRacer
 
 from distlearn.comm import ALGORITHMS, Communicator, Recording, run
 from distlearn.hardware import collective_bytes, collective_messages
@@ -19,7 +18,8 @@ from distlearn.plots.collective_svg import COLLECTIVE_STYLE, least_width
 from distlearn.plots.collective_trace import OPERATIONS, Trace, cell_in_words, ranks_in
 from distlearn.widgets import CollectiveStepper
 from distlearn.widgets.collective_stepper import call_of, holdings_of, numbers_of
-from distlearn.widgets.face import asset, without_style
+from distlearn.widgets.face import without_style
+from tests.widgets.pages import Scripts, scripts
 from tests.widgets.test_faces import Reader
 
 SETTINGS = [(operation, algorithm, p) for operation in OPERATIONS
@@ -119,28 +119,13 @@ def test_what_cannot_be_shown_is_refused() -> None:
         collective_svg(trace("all_reduce", "ring", 4), 0, 300)
 
 
-class Page:
-    """The scripts of the static face and its data, without a browser."""
-
-    def __init__(self) -> None:
-        stepper = CollectiveStepper()
-        self.engine = MiniRacer()
-        for name in stepper.scripts:
-            self.engine.eval(asset(f"js/{name}"))
-        self.engine.eval(f"var data = {json.dumps(stepper.static_data())};")
-
-    def call(self, expression: str) -> Any:
-        return json.loads(str(self.engine.eval(f"JSON.stringify({expression})")))
-
-
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    page = Page()
-    yield page
-    page.engine.close()
+def page() -> Iterator[Scripts]:
+    with scripts(CollectiveStepper()) as found:
+        yield found
 
 
-def test_javascript_draws_and_says_the_same(page: Page) -> None:
+def test_javascript_draws_and_says_the_same(page: Scripts) -> None:
     chance = random.Random(3)
     states = [(setting, step) for setting in SETTINGS
               for step in range(shown(*setting).steps + 1)]

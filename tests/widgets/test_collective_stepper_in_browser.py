@@ -11,6 +11,7 @@ import pytest
 from distlearn.plots import describe_collective, trace
 from distlearn.plots.collective_trace import cell_in_words, step_in_words
 from distlearn.widgets import CollectiveStepper
+from tests.widgets.pages import quiet_page
 
 pytestmark = pytest.mark.browser
 
@@ -20,23 +21,8 @@ def page(chromium: Any, tmp_path: Path) -> Iterator[Any]:
     """A page with two steppers; at the end, no error, no request, no new global name."""
     faces = (CollectiveStepper().static_html()
              + CollectiveStepper("all_reduce", "hierarchical", 8, step=3).static_html())
-    file = tmp_path / "page.html"
-    file.write_text(
-        '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>two</title>'
-        f"<script>var before = Object.keys(window);</script>{faces}", encoding="utf-8")
-    page = chromium.new_page(viewport={"width": 900, "height": 900})
-    trouble: list[str] = []
-    page.on("console", lambda message: trouble.append(message.text))
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on("request", lambda request: trouble.append(request.url))
-    page.goto(file.as_uri())
-    yield page
-    added = page.evaluate("Object.keys(window).filter(k => !before.includes(k) && k !== 'before'"
-                          " && !k.startsWith('__pw'))")
-    page.close()
-    assert trouble == [file.as_uri()]
-    assert added == []
+    with quiet_page(chromium, tmp_path, faces) as page:
+        yield page
 
 
 def assert_shows(face: Any, operation: str, algorithm: str, p: int, step: int,

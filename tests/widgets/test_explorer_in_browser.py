@@ -14,6 +14,7 @@ from distlearn.plots import describe
 from distlearn.plots.numbers import number, percent
 from distlearn.widgets import PipelineExplorer
 from distlearn.widgets.pipeline_explorer import SCHEDULES
+from tests.widgets.pages import quiet_page
 
 pytestmark = pytest.mark.browser
 
@@ -23,22 +24,8 @@ def page(chromium: Any, tmp_path: Path) -> Iterator[Any]:
     """A page with two explorers; at the end, no error, no request, no new global name."""
     faces = "".join(PipelineExplorer(*setting, schedules=SCHEDULES).static_html()
                     for setting in (("1f1b", 4, 8), ("zb_h1", 2, 3)))
-    file = tmp_path / "page.html"
-    file.write_text(
-        '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>two</title>'
-        f"<script>var before = Object.keys(window);</script>{faces}", encoding="utf-8")
-    page = chromium.new_page(viewport={"width": 900, "height": 900})
-    trouble: list[str] = []
-    page.on("console", lambda message: trouble.append(message.text))
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on("request", lambda request: trouble.append(request.url))
-    page.goto(file.as_uri())
-    yield page
-    added = page.evaluate("Object.keys(window).filter(k => !before.includes(k) && k !== 'before')")
-    page.close()
-    assert trouble == [file.as_uri()]
-    assert added == []
+    with quiet_page(chromium, tmp_path, faces) as page:
+        yield page
 
 
 def value(face: Any, name: str) -> str:

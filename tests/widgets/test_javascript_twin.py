@@ -10,45 +10,28 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from py_mini_racer import MiniRacer
 
 from distlearn.pipeline import NAMES, Action, Costs, Timeline, build, simulate
 from distlearn.plots import timeline_svg
 from distlearn.plots.numbers import fixed, number, percent, ticks
 from distlearn.widgets import PipelineExplorer
-from distlearn.widgets.face import asset
 from distlearn.widgets.orders import decode
 from distlearn.widgets.pipeline_explorer import ENDS, SCHEDULES
 from distlearn.widgets.pipeline_view import Setting, look_at, traits_of
 from distlearn.widgets.variants import VARIANTS
+from tests.widgets.pages import Scripts, scripts
 
 TIMES = [0.0, 0.1, 0.25, 0.3, 0.7, 1.0, 1.1, 1.5, 2.0, 2.3, 3.0, 4.0]
 SETTINGS = 450
 
 
-class Page:
-    """The scripts of the static face and its data, without a browser."""
-
-    def __init__(self) -> None:
-        explorer = PipelineExplorer()
-        self.engine = MiniRacer()
-        for name in explorer.scripts:
-            self.engine.eval(asset(f"js/{name}"))
-        self.data = json.dumps(explorer.static_data(), separators=(",", ":"))
-        self.engine.eval(f"var data = {self.data};")
-
-    def call(self, expression: str) -> Any:
-        return json.loads(str(self.engine.eval(f"JSON.stringify({expression})")))
-
-
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    page = Page()
-    yield page
-    page.engine.close()
+def page() -> Iterator[Scripts]:
+    with scripts(PipelineExplorer()) as found:
+        yield found
 
 
-def test_a_page_stays_small(page: Page) -> None:
+def test_a_page_stays_small(page: Scripts) -> None:
     assert len(page.data) < 950_000  # bytes; an eighth of them once compressed
 
 
@@ -77,7 +60,7 @@ def random_settings() -> list[Setting]:
     return settings
 
 
-def test_views_and_timelines_are_equal(page: Page) -> None:
+def test_views_and_timelines_are_equal(page: Scripts) -> None:
     chance = random.Random(21)
     shown = refused = 0
     for setting in random_settings():
@@ -132,7 +115,7 @@ def assert_same(timeline: Timeline, twin: dict[str, Any]) -> None:
         assert twin[name] == pytest.approx(value, rel=1e-12, abs=1e-12)
 
 
-def test_odd_orders_are_read_alike(page: Page) -> None:
+def test_odd_orders_are_read_alike(page: Scripts) -> None:
     orders = ["F3B.2B.1B.0", "((FFa)2F)2Fa3B.4Ba.1Ba", "F.3F.0W2(I)1(IFb)2"]
     for order in orders:
         actions = page.call(f"decodeOrder({json.dumps(order)}, [1, 4, 6]).map(function (a) {{ "
@@ -142,7 +125,7 @@ def test_odd_orders_are_read_alike(page: Page) -> None:
             [order, ""], placement)[0]
 
 
-def test_a_stuck_order_is_refused(page: Page) -> None:
+def test_a_stuck_order_is_refused(page: Scripts) -> None:
     stuck = {"name": "mine", "p": 1, "m": 1, "v": 1, "placement": [0]}
     message = page.call(f"""(function (schedule) {{
         schedule.ranks = [decodeOrder("BF", [0])];
@@ -153,7 +136,7 @@ def test_a_stuck_order_is_refused(page: Page) -> None:
 
 
 @pytest.mark.parametrize("memory", [True, False])
-def test_pictures_with_title_and_unit_are_equal(page: Page, memory: bool) -> None:
+def test_pictures_with_title_and_unit_are_equal(page: Scripts, memory: bool) -> None:
     setting = Setting("zb_h1", 3, 7, 1, F=1.5, B=2.0, W=0.75, comm=0.25)
     timeline = simulate(build("zb_h1", 3, 7), setting.costs())
     options = {"width": 640, "memory": memory, "title": 'a <b> & "c"', "unit": "µs <"}
@@ -163,7 +146,7 @@ def test_pictures_with_title_and_unit_are_equal(page: Page, memory: bool) -> Non
     assert twin == timeline_svg(timeline, **options)  # type: ignore[arg-type]
 
 
-def test_numbers_are_written_alike(page: Page) -> None:
+def test_numbers_are_written_alike(page: Scripts) -> None:
     chance = random.Random(3)
     values = [0.0, 0.125, 0.0625, 0.1 + 0.2, 1e-9, 1e9, 1234567.5, 99999.5, 9.9996e-5, 1e22]
     values += [10 ** chance.uniform(-12, 12) for _ in range(300)]
