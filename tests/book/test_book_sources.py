@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
+from distlearn.grading import Question, questions
 from distlearn.pipeline import build
 
 ROOT = Path(__file__).parents[2]
@@ -120,3 +121,25 @@ def test_the_chapters_training_equals_pipedreams_own_code(
     if record["m"] > record["p"] > 2:  # with two stages no backward passes through old weights
         other, _, _ = train(schedule, batches, start, numeric["lr"], stash=False, skip=0.0)
         assert not np.allclose(other, numeric["losses"], rtol=1e-9)
+
+
+def test_the_ptx_that_the_book_quotes_is_what_numba_makes() -> None:
+    """Instruction by instruction; the numbers of registers are the compiler's own affair."""
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed: extra distlearn[cuda]")
+    from distlearn.kernels import GEMM, numba_cuda
+
+    page = (BOOK / "gpu-gemm.md").read_text()
+    quoted = re.search(r"```text\n(st\.shared.*?)```", page, re.DOTALL)
+    one, matrix = np.float32(1), np.zeros((64, 64), np.float32)
+    made = numba_cuda.ptx(GEMM["shared_tiled"], (matrix, matrix, matrix, one, one), "9.0")
+    wanted, text = (" ".join(re.sub(r"%(r|rd|f)\d+", r"%\1", part).split())
+                    for part in (quoted[1] if quoted else "", made))
+    assert wanted and wanted in text
+
+
+@pytest.mark.parametrize("question", questions("gpu"), ids=lambda question: question.id)
+def test_every_question_on_gpus_has_one_box_in_the_text(question: Question) -> None:
+    boxes = [box for path in BOOK.glob("*.md") for box in re.findall(
+        r"```\{admonition\} Graded questions?\n.*?```", path.read_text(), re.DOTALL)]
+    found = [box for box in boxes if f"*{question.title}*" in box]
+    assert len(found) == 1 and f"gpu_{question.sheet}.ipynb" in found[0]
