@@ -23,6 +23,7 @@ tensor_flops                     those of warps' matrix-multiply-accumulates, ap
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 NAMES = (
     "global_load_requests", "global_load_sectors", "global_load_lines",
@@ -53,6 +54,38 @@ NSIGHT = {
 }
 
 WARP = 32
+BUSY = "busy_"  # and how many warps
+
+
+@dataclass
+class Flow:
+    """How the work of a launch lies in time, for the time model; sums over all blocks.
+
+    An *interval* is what lies between a block's barriers.
+
+    Attributes
+    ----------
+    exposed : float
+        Intervals at whose end the block waits for global memory.
+    hidden : float
+        Intervals in which it works meanwhile: shared memory is read after the loads and written
+        after that (then they were for later), or other warps than those that load work longest.
+    last_loads : float
+        Loads of warps, of global memory, after the last barrier.
+    busy : dict of int to float
+        Warps of a block that work at the same time (all instructions of an interval over those of
+        the warp that has most) -> instructions of warps in such intervals.
+    """
+
+    exposed: float = 0.0
+    hidden: float = 0.0
+    last_loads: float = 0.0
+    busy: dict[int, float] = field(default_factory=dict)
+
+    def figures(self) -> dict[str, float]:
+        """All of it as numbers by name."""
+        return {"exposed": self.exposed, "hidden": self.hidden, "last_loads": self.last_loads,
+                **{f"{BUSY}{warps}": work for warps, work in self.busy.items()}}
 
 
 class Tally:

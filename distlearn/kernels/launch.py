@@ -11,12 +11,12 @@ import numpy as np
 
 from distlearn.hardware import DeviceSpec
 from distlearn.hardware import device as find_device
-from distlearn.kernels.counters import Counters
+from distlearn.kernels.counters import Counters, Flow
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Dim, Kernel, kernel
 from distlearn.kernels.memory import Global, bind
 from distlearn.kernels.report import LaunchReport
-from distlearn.kernels.timing import Resources, merged, predict, resources, work
+from distlearn.kernels.timing import Resources, predict, resources, work
 
 __all__ = ["LaunchReport", "dim3", "launch"]
 
@@ -85,43 +85,37 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
     compiled = _as_compiled(function, run, arguments) if spec is not None else None
     counters = run(executor, function, bound)
     prediction = None
-    if spec is not None:
+    if spec is not None and compiled is not None:
         arrays = [value for value in bound if isinstance(value, Global)]
         memory = {array.memory: array.memory.flat.nbytes for array in arrays}
         floats = [a.dtype for a in arrays if a.dtype.kind == "f"]
         prediction = predict(
-            work((compiled or counters).by_line, math.prod(blocks), math.prod(threads),
-                 sum(memory.values())),
+            work({name: n / math.prod(blocks) for name, n in compiled.items()}, math.prod(blocks),
+                 math.prod(threads), sum(memory.values())),
             needs or resources(function, shared_bytes), spec, floats[0] if floats else np.float32)
     return LaunchReport(function.name, blocks, threads, counters, function.source,
                         function.first_line, prediction)
 
 
 def _execute(executor: str, function: Kernel, bound: list[Any], *, grid: Dim3, block: Dim3,
-             shared_bytes: int) -> Counters:
+             shared_bytes: int, flow: Flow | None = None) -> Counters:
     from distlearn.kernels import oracle, simt
 
     if executor not in ("simt", "oracle"):
         raise KernelError("bad_launch", f"executor is {executor!r}; it is 'simt' or 'oracle'")
-    run = simt.run if executor == "simt" else oracle.run
-    return run(function, grid, block, bound, shared_bytes).freeze()
+    if executor == "oracle":
+        return oracle.run(function, grid, block, bound, shared_bytes).freeze()
+    return simt.run(function, grid, block, bound, shared_bytes, flow).freeze()
 
 
 def _as_compiled(function: Kernel, run: Callable[..., Counters], arguments: tuple[Any, ...]
-                 ) -> Counters | None:
-    """Counters with shared reads merged as a compiler does; None where there is nothing to merge.
-
-    The merged kernel runs on copies. It may be wrong (misaligned): then it is not what a compiler
-    would make, and whatever else is wrong shows in the launch itself.
-    """
-    twin = merged(function)
-    if twin is None:
-        return None
-    copies = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
-    try:
-        return run("simt", twin, bind(function.parameters, copies, function.name))
-    except KernelError:
-        return None
+                 ) -> dict[str, float]:
+    """Counters and flow of the compiled kernel, from a launch on copies."""
+    copies = {id(a): a.copy() if isinstance(a, np.ndarray) else a for a in arguments}
+    bound = bind(function.parameters, tuple(copies[id(a)] for a in arguments), function.name)
+    flow = Flow()
+    counters = run("simt", function, bound, flow=flow)
+    return {**counters, **flow.figures()}
 
 
 def dim3(size: Dim, what: str) -> tuple[int, int, int]:

@@ -108,7 +108,8 @@ def _translate(kernel: Kernel, done: dict[Kernel, Any]) -> Any:
     def replaced(value: Any) -> Any:
         if isinstance(value, Kernel):
             if value not in done:
-                done[value] = cuda.jit(device=True)(_translate(value, done))
+                # Inlined, as nvcc does; also, what is not would be compiled for this machine's GPU.
+                done[value] = cuda.jit(device=True, inline="always")(_translate(value, done))
             return done[value]
         if value is intrinsics.wmma:
             return numba_wmma.module()

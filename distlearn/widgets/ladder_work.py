@@ -8,7 +8,7 @@ from typing import NamedTuple
 from distlearn.hardware import DeviceSpec
 from distlearn.kernels.gemm import GEMM
 from distlearn.kernels.gemm.rung import Gemm
-from distlearn.kernels.timing import Prediction, Resources, Work, predict, resources
+from distlearn.kernels.timing import Prediction, Resources, Work, predict
 from distlearn.kernels.timing.work import sector_bytes
 
 RUNGS = {
@@ -43,7 +43,8 @@ class Line(NamedTuple):
         return Work(blocks, self.base.threads, counts,
                     self.base.round_trips + more * self.round_trips,
                     self.base.hidden_round_trips + more * self.hidden_round_trips,
-                    min((M * K + K * N) * size + M * N * out, blocks * sector_bytes(counts)))
+                    min((M * K + K * N) * size + M * N * out, blocks * sector_bytes(counts)),
+                    self.base.busy)
 
     def predict(self, M: int, N: int, K: int, spec: DeviceSpec) -> Prediction:
         """As `Gemm.predict`."""
@@ -58,7 +59,7 @@ def line_of(name: str, dtype: str) -> Line:
         rung = rung.astype(dtype)
     one, two = (rung.work(1024, 1024, K) for K in (_K, 2 * _K))
     steps = _K / rung.tile[2] / rung.splits
-    return Line(rung, resources(rung), one,
+    return Line(rung, rung.needs, one,
                 {n: (two.counts[n] - v) / steps for n, v in one.counts.items()},
                 (two.round_trips - one.round_trips) / steps,
                 (two.hidden_round_trips - one.hidden_round_trips) / steps)

@@ -8,14 +8,18 @@ from typing import Any, ClassVar
 
 from distlearn.hardware import DeviceSpec, device, itemsize, roofline
 from distlearn.hardware.devices import Unit
+from distlearn.kernels.counters import WARP
 from distlearn.kernels.timing import Prediction
+from distlearn.kernels.timing.network import STEPS
 from distlearn.kernels.timing.predict import (
     GLOBAL_LATENCY,
     ISSUE_SHARE,
     L2_BYTES_PER_CLOCK,
+    LOAD_STORE_UNITS,
     SCHEDULERS,
     SHARED_LATENCY,
 )
+from distlearn.kernels.timing.work import LOADS_IN_FLIGHT
 from distlearn.plots.numbers import number, percent
 from distlearn.widgets.ladder_work import RUNGS, Line, line_of
 from distlearn.widgets.occupancy_explorer import GPUS, find
@@ -58,7 +62,7 @@ class RooflineExplorer(Panel):
     Examples
     --------
     >>> RooflineExplorer(rung="register_2d").view().numbers[3][:2]
-    ('register_2d', '15494 GFLOP/s')
+    ('register_2d', '14666 GFLOP/s')
     """
 
     label = "Roofline of a matrix product"
@@ -119,7 +123,8 @@ class RooflineExplorer(Panel):
             "sizes": {dtype: itemsize(dtype) for dtype in RUNGS},
             "model": {"globalLatency": GLOBAL_LATENCY, "sharedLatency": SHARED_LATENCY,
                       "schedulers": SCHEDULERS, "issueShare": ISSUE_SHARE,
-                      "l2": L2_BYTES_PER_CLOCK},
+                      "l2": L2_BYTES_PER_CLOCK, "loadsInFlight": LOADS_IN_FLIGHT,
+                      "steps": STEPS},
             "devices": {name: _figures(device(name)) for name in GPUS},
             "rungs": {dtype: [_numbers(name, dtype) for name in names]
                       for dtype, names in RUNGS.items()}}
@@ -140,7 +145,9 @@ def _rate(spec: DeviceSpec, dtype: str, unit: Unit = "vector") -> float | None:
 def _figures(spec: DeviceSpec) -> dict[str, Any]:
     """What the script needs to know of a device."""
     return {"cores": spec.cores, "clock": spec.clock_hz, "memory": spec.memory_bytes_per_s,
-            "sm": asdict(spec.sm), "matrix": _rate(spec, "float16", "matrix"),
+            "sm": asdict(spec.sm),
+            "loadStore": LOAD_STORE_UNITS.get(spec.sm.compute_capability, WARP),
+            "matrix": _rate(spec, "float16", "matrix"),
             "vector": {dtype: _rate(spec, dtype) for dtype in RUNGS},
             "peak": {dtype: spec.peak_flops(dtype, unit) for dtype, unit in UNITS.items()}}
 
@@ -151,7 +158,8 @@ def _numbers(name: str, dtype: str) -> dict[str, Any]:
     counts = {n: [line.base.counts[n], line.counts[n]] for n in _COUNTED}
     return {
         "name": name, "tile": line.rung.tile, "splits": line.rung.splits, "base": line.steps(1024),
-        "threads": line.base.threads, "registers": line.needs.registers_per_thread,
+        "threads": line.base.threads, "busy": list(line.base.busy.items()),
+        "registers": line.needs.registers_per_thread,
         "shared": line.needs.shared_bytes_per_block, "size": line.rung.dtype.itemsize,
         "out": line.rung.result_dtype.itemsize,
         "counts": {n: pair for n, pair in counts.items() if any(pair)},

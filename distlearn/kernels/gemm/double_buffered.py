@@ -1,11 +1,13 @@
 # mypy: ignore-errors
 # Kernels: numba.cuda's types, not Python's.
-"""Rung 14: two buffers. While a block multiplies one pair of tiles, the next is on its way.
+"""Rung 14: two buffers. Half of a block's threads load while the other half multiplies.
 
-Loads of the next tiles go to registers before the multiplication, from there to the other buffer
-after it: the wait for memory lies behind the arithmetic, and one barrier a step is enough. The
-price: twice the shared memory, and registers for what is on its way. (The published kernel lets one
-half of its threads load while the other half multiplies; tile sizes are the same.)
+Two steps along K are a round of three parts, with a barrier after each. First the lower half
+multiplies the tiles in the first buffer while the upper half fills the second; then both halves
+multiply, each from the buffer that it has not used yet; at last the upper half multiplies what is
+left in the second, and the lower fills the first for the next round. So the wait for memory lies
+beside arithmetic. The price: twice the shared memory, registers that leave room for one block on an
+SM, and two parts of three in which half of the warps compute nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +19,51 @@ real = float32
 BM, BN, BK = 128, 256, 16
 WM, WN = 128, 32
 TM, TN = 8, 8
-THREADS = 256
+HALF = 128  # threads
+
+
+@cuda.jit(device=True)
+def fill(A, B, As, Bs, buffer, place, top, left, start):
+    """Half of the threads bring tiles of A and B from step ``start`` on to a buffer."""
+    a_row, a_k = place // 4, place % 4 * 4
+    b_k, b_col = place // 64, place % 64 * 4
+    for down in range(0, BM, HALF // 4):
+        row = top + a_row + down
+        four = cuda.float32x4(real(0), real(0), real(0), real(0))
+        if row < A.shape[0] and start + a_k < A.shape[1]:
+            four = load4(A, (row, start + a_k))
+        As[buffer, a_k, a_row + down] = four.x
+        As[buffer, a_k + 1, a_row + down] = four.y
+        As[buffer, a_k + 2, a_row + down] = four.z
+        As[buffer, a_k + 3, a_row + down] = four.w
+    for down in range(0, BK, HALF // 64):
+        k = start + b_k + down
+        four = cuda.float32x4(real(0), real(0), real(0), real(0))
+        if k < B.shape[0] and left + b_col < B.shape[1]:
+            four = load4(B, (k, left + b_col))
+        store4(Bs, (buffer, b_k + down, b_col), four)
+
+
+@cuda.jit(device=True)
+def multiply(As, Bs, buffer, y, x, a, b, results):
+    """A thread adds the product of its parts of a buffer's tiles."""
+    for k in range(BK):
+        for i in range(0, TM, 4):
+            for half in range(2):
+                four = load4(As, (buffer, k, half * 64 + y + i))
+                a[half * TM + i] = four.x
+                a[half * TM + i + 1] = four.y
+                a[half * TM + i + 2] = four.z
+                a[half * TM + i + 3] = four.w
+        for j in range(0, TN, 4):
+            four = load4(Bs, (buffer, k, x + j))
+            b[j] = four.x
+            b[j + 1] = four.y
+            b[j + 2] = four.z
+            b[j + 3] = four.w
+        for i in range(2 * TM):
+            for j in range(TN):
+                results[i, j] += a[i] * b[j]
 
 
 @cuda.jit
@@ -28,67 +74,36 @@ def double_buffered(A, B, C, alpha, beta):
     results = cuda.local.array((16, TN), real)
     a = cuda.local.array(16, real)
     b = cuda.local.array(TN, real)
-    next_a = cuda.local.array((2, 4), real)
-    next_b = cuda.local.array((4, 4), real)
     thread = cuda.threadIdx.x
+    upper, place = thread // HALF, thread % HALF
     warp, lane = thread // 32, thread % 32
     y = lane // (WN // TN) * TM
     x = warp * WN + lane % (WN // TN) * TN
     top = cuda.blockIdx.y * BM
     left = cuda.blockIdx.x * BN
-    a_row, a_k = thread // 4, thread % 4 * 4
-    b_k, b_col = thread // 64, thread % 64 * 4
     M, N = C.shape
     K = A.shape[1]
     for i in range(2 * TM):
         for j in range(TN):
             results[i, j] = real(0)
-    for start in range(-BK, K, BK):
-        step = start // BK
-        full, free = step % 2, (step + 1) % 2
-        for n in range(2):
-            row = top + a_row + n * (THREADS // 4)
-            k = start + BK + a_k
-            four = cuda.float32x4(real(0), real(0), real(0), real(0))
-            if row < M and k < K:
-                four = load4(A, (row, k))
-            next_a[n, 0] = four.x
-            next_a[n, 1] = four.y
-            next_a[n, 2] = four.z
-            next_a[n, 3] = four.w
-        for n in range(4):
-            k = start + BK + b_k + n * (THREADS // 64)
-            four = cuda.float32x4(real(0), real(0), real(0), real(0))
-            if k < K and left + b_col < N:
-                four = load4(B, (k, left + b_col))
-            next_b[n, 0] = four.x
-            next_b[n, 1] = four.y
-            next_b[n, 2] = four.z
-            next_b[n, 3] = four.w
-        if start >= 0:
-            for k in range(BK):
-                for i in range(0, TM, 4):
-                    for half in range(2):
-                        four = load4(As, (full, k, half * 64 + y + i))
-                        a[half * TM + i] = four.x
-                        a[half * TM + i + 1] = four.y
-                        a[half * TM + i + 2] = four.z
-                        a[half * TM + i + 3] = four.w
-                for j in range(0, TN, 4):
-                    four = load4(Bs, (full, k, x + j))
-                    b[j] = four.x
-                    b[j + 1] = four.y
-                    b[j + 2] = four.z
-                    b[j + 3] = four.w
-                for i in range(2 * TM):
-                    for j in range(TN):
-                        results[i, j] += a[i] * b[j]
-        for n in range(2):
-            for i in range(4):
-                As[free, a_k + i, a_row + n * (THREADS // 4)] = next_a[n, i]
-        for n in range(4):
-            store4(Bs, (free, b_k + n * (THREADS // 64), b_col), cuda.float32x4(
-                next_b[n, 0], next_b[n, 1], next_b[n, 2], next_b[n, 3]))
+    if upper == 0:
+        fill(A, B, As, Bs, 0, place, top, left, 0)
+    cuda.syncthreads()
+    for start in range(0, K, 2 * BK):
+        if upper == 0:
+            multiply(As, Bs, 0, y, x, a, b, results)
+        else:
+            fill(A, B, As, Bs, 1, place, top, left, start + BK)
+        cuda.syncthreads()
+        if upper == 0:
+            multiply(As, Bs, 1, y, x, a, b, results)
+        else:
+            multiply(As, Bs, 0, y, x, a, b, results)
+        cuda.syncthreads()
+        if upper == 0:
+            fill(A, B, As, Bs, 0, place, top, left, start + 2 * BK)
+        else:
+            multiply(As, Bs, 1, y, x, a, b, results)
         cuda.syncthreads()
     for i in range(2 * TM):
         row = top + i // TM * 64 + y + i % TM

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from distlearn.hardware import DeviceSpec
-from distlearn.kernels.errors import KernelError
+from distlearn.kernels import simt
+from distlearn.kernels.counters import Flow
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.launch import launch
+from distlearn.kernels.launch import dim3, launch
+from distlearn.kernels.memory import bind
 from distlearn.kernels.report import LaunchReport
-from distlearn.kernels.timing import Prediction, Resources, Work, merged, predict, resources, work
+from distlearn.kernels.timing import Prediction, Resources, Work, predict, resources, work
 
 Array = NDArray[Any]
 
@@ -41,20 +43,28 @@ class Gemm(Kernel):
         long. `multiply` sees to that: it copies, and pads with 0.
     dtype, result_dtype : numpy dtype
         Of A and B; of C and the sums.
+    needs : Resources
+        Registers of a thread, as numba-cuda 0.30 and ptxas 12.9 compile this source for compute
+        capability 8.0 (without fragments, of which they make two each), and shared bytes of a
+        block.
     published : mapping of str to float
         Device -> measured GFLOP/s of a kernel built like this one, float32, M = N = K = 4096
         (S. Boehm, "How to Optimize a CUDA Matmul Kernel for cuBLAS-like Performance", 2022).
     """
 
     def __init__(self, kernel: Kernel, title: str, tile: tuple[int, int, int],
-                 block: tuple[int, ...], *, rows_along_x: bool = False, splits: int = 1,
-                 aligned: bool = False, result_dtype: DTypeLike | None = None,
+                 block: tuple[int, ...], registers: int | None = None, *,
+                 rows_along_x: bool = False, splits: int = 1, aligned: bool = False,
+                 result_dtype: DTypeLike | None = None,
                  published: Mapping[str, float] | None = None) -> None:
         super().__init__(kernel.function, kernel.source)
         self.title, self.tile, self.block = title, tile, block
         self.rows_along_x, self.splits, self.aligned = rows_along_x, splits, aligned
         self.dtype = np.dtype(kernel.lookup("real"))
         self.result_dtype = np.dtype(result_dtype) if result_dtype is not None else self.dtype
+        self.needs = resources(self)
+        if registers is not None:
+            self.needs = self.needs._replace(registers_per_thread=registers)
         self.published = dict(published or {})
 
     def grid(self, M: int, N: int) -> tuple[int, ...]:
@@ -80,7 +90,8 @@ class Gemm(Kernel):
         copy = types.FunctionType(function.__code__, {**function.__globals__, "real": wanted.type},
                                   function.__name__)
         return Gemm(Kernel(copy, self.source), self.title, self.tile, self.block,
-                    rows_along_x=self.rows_along_x, splits=self.splits)
+                    self.needs.registers_per_thread, rows_along_x=self.rows_along_x,
+                    splits=self.splits)
 
     def multiply(self, A: Array, B: Array, C: Array | None = None, *, alpha: float = 1,
                  beta: float = 0, transpose_a: bool = False, transpose_b: bool = False,
@@ -143,9 +154,9 @@ class Gemm(Kernel):
         Parameters
         ----------
         needs : Resources, optional
-            Registers and shared bytes, if a compiler has told; else `resources` estimates.
+            Registers and shared bytes, if they are others than the rung's.
         """
-        return predict(self.work(M, N, K), needs or resources(self), device, self.dtype)
+        return predict(self.work(M, N, K), needs or self.needs, device, self.dtype)
 
     def work(self, M: int, N: int, K: int) -> Work:
         """What the average block of an M x N x K product does.
@@ -157,29 +168,21 @@ class Gemm(Kernel):
         step = self.tile[2]
         steps = -(-K // step) / self.splits
         few, more = (self._sample(k * step * self.splits, N, K) for k in (2, 3))
-        lines = {line: {name: few.get(line, {}).get(name, 0)
-                        + (row.get(name, 0) - few.get(line, {}).get(name, 0)) * (steps - 2)
-                        for name in {*row, *few.get(line, {})}}
-                 for line, row in more.items()}
+        one = {name: (few.get(name, 0) + (n - few.get(name, 0)) * (steps - 2)) / self.splits
+               for name, n in more.items()}
         blocks = int(np.prod(self.grid(M, N)))
-        scaled = {line: {name: n * blocks / self.splits for name, n in row.items()}
-                  for line, row in lines.items()}
         sizes = (M * K + K * N) * self.dtype.itemsize + M * N * self.result_dtype.itemsize
-        return work(scaled, blocks, int(np.prod(self.block)), sizes)
+        return work(one, blocks, int(np.prod(self.block)), sizes)
 
-    def _sample(self, depth: int, N: int, K: int) -> dict[int, dict[str, int]]:
-        """Counters per line of the blocks of one tile, with rows as far apart as they will be."""
+    def _sample(self, depth: int, N: int, K: int) -> dict[str, float]:
+        """Counters and flow of the blocks of one tile, with rows as far apart as they will be."""
         rows, columns, _ = self.tile
         A = np.zeros((rows, -(-max(K, depth) // 4) * 4), self.dtype)[:, :depth]
         B = np.zeros((depth, -(-max(N, columns) // 4) * 4), self.dtype)[:, :columns]
         C = np.zeros((rows, -(-max(N, columns) // 4) * 4), self.result_dtype)[:, :columns]
         scalars = np.array([1, 0], self.result_dtype)
-        twin = merged(self)
-        if twin is not None:
-            try:
-                return launch(twin, self.grid(rows, columns), self.block, A, B, C, *scalars
-                              ).counters.by_line
-            except KernelError:  # misaligned: no compiler would have merged
-                C[...] = 0
-        return launch(self, self.grid(rows, columns), self.block, A, B, C, *scalars
-                      ).counters.by_line
+        arguments = bind(self.parameters, (A, B, C, *scalars), self.name)
+        flow = Flow()
+        counters = simt.run(self, dim3(self.grid(rows, columns), "grid"), dim3(self.block, "block"),
+                            arguments, flow=flow).freeze()
+        return {**counters, **flow.figures()}

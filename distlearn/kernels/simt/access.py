@@ -254,17 +254,17 @@ def count(space: Space, row: list[int], kind: str, shared: bool, size: int, at: 
     row[first] += mask.warps
     if shared:
         # The same number of words on turns the banks round.
-        row[first + 1] += _known_cost(space, shared_cost, vec, const, size, mask, width,
-                                      max(BANK_BYTES, size * width))
+        row[first + 1] += known_cost(space, shared_cost, vec, const, size, mask, width,
+                                     max(BANK_BYTES, size * width))
         return
-    row[first + 1] += _known_cost(space, global_cost, vec, const, size, mask, SECTOR_BYTES,
-                                  SECTOR_BYTES)
-    row[first + 2] += _known_cost(space, global_cost, vec, const, size, mask, LINE_BYTES,
-                                  LINE_BYTES)
+    row[first + 1] += known_cost(space, global_cost, vec, const, size, mask, SECTOR_BYTES,
+                                 SECTOR_BYTES)
+    row[first + 2] += known_cost(space, global_cost, vec, const, size, mask, LINE_BYTES,
+                                 LINE_BYTES)
 
 
-def _known_cost(space: Space, cost: Callable[..., int], vec: Vec | None, const: int, size: int,
-                mask: Mask, what: int, period: int) -> int:
+def known_cost(space: Space, cost: Callable[..., int], vec: Vec | None, const: int, size: int,
+               mask: Mask, what: int, period: int) -> int:
     """A cost, which does not change when all addresses go on by ``period`` bytes.
 
     Nor does it by less than the unit that all multiples of the vector share.

@@ -81,14 +81,20 @@ def operate(frame: Frame, line: int, kind: str, a: Any, b: Any, mask: Mask,
     """
     if fresh and type(a) is type(b) is np.ndarray and kind in IN_PLACE and (
             a.shape == b.shape and a.dtype == b.dtype and a.dtype.kind == "f"):
-        frame.machine.tally.row(line)[FLOPS] += mask.count
+        _flop(frame.machine, line, mask)
         return IN_PLACE[kind](a, b, out=b)
     if type(a) is Fragment or type(b) is Fragment:
         return tiles.operate(frame, line, kind, a, b, mask)
     result = binary(frame.space, line, kind, a, b, mask)
     if is_real(result):
-        frame.machine.tally.row(line)[FLOPS] += mask.count
+        _flop(frame.machine, line, mask)
     return result
+
+
+def _flop(machine: Machine, line: int, mask: Mask) -> None:
+    machine.tally.row(line)[FLOPS] += mask.count
+    if machine.compiled is not None:
+        machine.compiled.done[mask] += 1
 
 
 def branch(frame: Frame, line: int, value: Any, mask: Mask) -> tuple[Mask | None, Mask | None]:

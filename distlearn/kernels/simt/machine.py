@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distlearn.kernels.counters import INDEX, Tally
+from distlearn.kernels.counters import INDEX, Flow, Tally
 from distlearn.kernels.errors import EXITED, KernelError
 from distlearn.kernels.intrinsics import Vector
 from distlearn.kernels.kernel import Kernel
@@ -27,6 +27,7 @@ from distlearn.kernels.simt.access import (
     scatter,
     to_store,
 )
+from distlearn.kernels.simt.compiled import Compiled
 from distlearn.kernels.simt.compiling import Code, compile_kernel
 from distlearn.kernels.simt.frame import Frame
 from distlearn.kernels.simt.numbers import Whole, numeric
@@ -42,8 +43,9 @@ class Machine:
 
     def __init__(self, space: Space, origin: Dim3, grid: Dim3, block: Dim3, tally: Tally,
                  races: GlobalRaces, clean: set[Any], written: set[Memory],
-                 dynamic: tuple[int, int]) -> None:
+                 dynamic: tuple[int, int], flow: Flow | None = None) -> None:
         self.space, self.tally, self.races, self.clean = space, tally, races, clean
+        self.compiled = Compiled(space, tally, flow) if flow is not None else None
         self.written = written
         self.dynamic_bytes, self.granule = dynamic
         self.shared: dict[Any, Storage] = {}
@@ -73,13 +75,18 @@ class Machine:
         if isinstance(array, Global):
             memory = array.memory
             count(self.space, row, "load", False, size, at, mask, width)
+            if self.compiled is not None:
+                self.compiled.load_global(mask)
             if memory in self.written:
                 self.globals += [Access("R", memory, where, mask, line, len(self.syncwarps))
                                  for where in granules(self.space, array, at, width)]
             flat = memory.flat
         else:
             storage = array.memory
-            count(self.space, row, "load", True, size, at, mask, width)
+            if self.compiled is None:
+                count(self.space, row, "load", True, size, at, mask, width)
+            else:
+                self.compiled.load_shared(line, storage, size, at, mask, width)
             for where in granules(self.space, array, at, width):
                 self.interval.append(Access("R", storage, where, mask, line, len(self.syncwarps)))
                 if not storage.complete:
@@ -127,6 +134,8 @@ class Machine:
             flat = array.memory.flat
         else:
             storage = array.memory
+            if self.compiled is not None:
+                self.compiled.store_shared(mask)
             count(space, row, "store", True, size, at, mask, width)
             for where in granules(space, array, at, width):
                 self.interval.append(Access("W", storage, where, mask, line, len(self.syncwarps)))
@@ -192,6 +201,8 @@ class Machine:
                     f"{space.numbers[block]} reach this barrier{EXITED}", line=line,
                     block=int(space.numbers[block]))
         self.tally.row(line)[INDEX["barrier_warps"]] += mask.warps
+        if self.compiled is not None:
+            self.compiled.barrier(mask)
         self.end_interval(mask)
 
     def end_interval(self, mask: Mask) -> None:
@@ -243,8 +254,11 @@ def chunks(grid: Dim3, threads: int) -> Iterator[tuple[Dim3, Dim3]]:
 
 
 def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
-        shared_bytes: int = 0) -> Tally:
+        shared_bytes: int = 0, flow: Flow | None = None) -> Tally:
     """Run a launch, chunk after chunk; ``shared_bytes`` of dynamic shared memory a block.
+
+    With a ``flow``, it is filled, and loads of shared memory count as they are when compiled: see
+    `distlearn.kernels.simt.compiled`.
 
     Raises
     ------
@@ -266,10 +280,12 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
                 spaces[extent] = (Space(extent[::-1], block[::-1]), set())
             space, clean = spaces[extent]
             machine = Machine(space, origin, grid, block, tally, races, clean, written,
-                              (shared_bytes, granule))
+                              (shared_bytes, granule), flow)
             frame = Frame(machine, dict(zip(kernel.parameters, arguments, strict=True)))
             code.body(frame, space.full)
             machine.end_interval(space.full)
+            if machine.compiled is not None:
+                machine.compiled.finish()
         races.finish()
     return tally
 

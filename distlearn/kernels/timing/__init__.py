@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from distlearn.kernels.timing.merging import merged
 from distlearn.kernels.timing.predict import Prediction, predict
 from distlearn.kernels.timing.resources import Resources, resources
 from distlearn.kernels.timing.work import Work, work
 
-__all__ = ["Prediction", "Resources", "Work", "merged", "predict", "resources", "work"]
+__all__ = ["Prediction", "Resources", "Work", "predict", "resources", "work"]

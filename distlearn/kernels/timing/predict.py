@@ -1,36 +1,43 @@
-"""The time of a launch: blocks queue for an SM's pipes, and wait for memory in between.
+"""The time of a launch: warps queue for an SM's pipes, and blocks wait for memory in between.
 
 1. **Occupancy** says how many blocks an SM holds.
-2. **Throughput**: a block needs each pipe of the SM for some clocks (instruction issue, arithmetic,
-   L1 and shared memory, its way to L2). The busiest is the bottleneck, ``s`` clocks a block.
-3. **Latency** (Little's law): between its turns a block waits ``Z`` clocks for memory. ``n``
-   customers that alternate between one server and a wait are the simplest closed queueing network;
-   its mean value analysis (Reiser and Lavenberg, Journal of the ACM 27(2), 1980) gives how many
-   finish per clock: ``1 / s`` if there are many, ``n / (Z + s)`` if there are few. Customers are
-   blocks if barriers hold their warps together, else warps.
-4. **Waves**: blocks beyond what all SMs hold at once wait for the next wave; the last may be small.
-5. **Device memory** carries what is used at least once.
+2. **Pipes**: a block needs each of them for some clocks: its schedulers to issue (four, each with
+   its own warps), the load/store units to take the 32 addresses of an instruction, L1 and shared
+   memory for wavefronts and lines, the way to L2 for sectors.
+3. **Queues**: a warp goes from pipe to pipe, and waits for shared memory in between (Little's law:
+   so long, for so many loads at a time). Mean value analysis says how many warps get through per
+   clock, from one alone to so many that the busiest pipe never rests.
+4. **Latency**: between barriers a block does that; then it waits for device memory. If there are no
+   barriers, each warp waits for itself.
+5. **Waves**: blocks beyond what all SMs hold at once wait for the next wave; the last may be small.
+6. **Device memory** carries what is used at least once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from distlearn.hardware import DeviceSpec, Occupancy
 from distlearn.hardware import device as find_device
 from distlearn.kernels.counters import WARP
+from distlearn.kernels.timing.network import Station, alternating, throughput
 from distlearn.kernels.timing.resources import Resources
-from distlearn.kernels.timing.work import Work, sector_bytes
+from distlearn.kernels.timing.work import LOADS_IN_FLIGHT, Work, sector_bytes
 
-# Of an SM, the same for every device and kernel. Clocks as microbenchmarks find them (Jia et al.,
-# arXiv:1804.06826; Abdelkhalik et al., arXiv:2208.11174): a shared load 20 to 30, device memory
-# 300 to 500 when it is idle, and more when others use it too.
-GLOBAL_LATENCY = 600.0
+# Of an SM, the same for every kernel. Clocks as microbenchmarks of an idle chip find them (Jia et
+# al., arXiv:1804.06826; Abdelkhalik et al., arXiv:2208.11174): a shared load 20 to 30, device
+# memory 300 to 500.
+GLOBAL_LATENCY = 500.0
 SHARED_LATENCY = 30.0
 SCHEDULERS = 4
-ISSUE_SHARE = 0.8  # of clocks in which a scheduler finds a warp that is ready
+# What is left of a scheduler's clocks: address arithmetic and loops, which are not counted, take 5
+# to 10 % (as nvcc 13.0 compiles 8 x 8 register tiles), conflicts in the register file and clocks
+# below the boost clock the rest.
+ISSUE_SHARE = 0.8
 L2_BYTES_PER_CLOCK = 64.0
+# LD/ST units of an SM, from the whitepapers' drawings of one: 32, and 16 in the smaller SMs.
+LOAD_STORE_UNITS = {"7.5": 16, "8.6": 16, "8.9": 16, "12.0": 16}
 
 
 @dataclass(frozen=True)
@@ -44,8 +51,8 @@ class Prediction:
     flops : float
         Floating-point operations of the launch.
     bound : str
-        The pipe that is busiest: "issue", "arithmetic", "shared", "l2" or "memory"; "latency" if a
-        block waits longer than it works.
+        The pipe that is busiest: "issue", "arithmetic", "load/store", "shared", "l2" or "memory";
+        "latency" if even that one rests more than half of the time.
     occupancy : Occupancy
     resources : Resources
     pipes : mapping of str to float
@@ -133,14 +140,7 @@ def predict(work: Work, needs: Resources, device: DeviceSpec | str, dtype: objec
     busy, busiest = max((clocks, name) for name, clocks in pipes.items())
     barriers = work.counts["barrier_warps"] / work.warps
     wait = work.round_trips * GLOBAL_LATENCY + barriers * SHARED_LATENCY
-    hidden = work.hidden_round_trips * GLOBAL_LATENCY
-
-    def clocks(blocks: int) -> float:
-        """Until so many blocks on one SM have finished."""
-        if barriers:
-            return max(_closed_network(blocks, busy, wait), hidden)
-        return _closed_network(blocks * work.warps, busy / work.warps, wait)
-
+    clocks = _clocks(work, pipes, wait)
     slots = spec.cores * held.blocks_per_sm
     full, rest = divmod(work.blocks, slots)
     total = full * clocks(held.blocks_per_sm)
@@ -151,10 +151,8 @@ def predict(work: Work, needs: Resources, device: DeviceSpec | str, dtype: objec
     resident = min(held.blocks_per_sm, -(-work.blocks // spec.cores))
     if time_s == memory_s:
         bound = "memory"
-    elif resident * busy < (wait + busy if barriers else wait):
-        bound = "latency"
     else:
-        bound = busiest
+        bound = "latency" if 2 * resident * busy < clocks(resident) else busiest
     flops = (work.counts["flops"] + work.counts.get("tensor_flops", 0)) * work.blocks
     return Prediction(spec.name, time_s, flops, bound, held, needs, pipes, wait,
                       work.blocks / slots, memory_s, sector_bytes(work.counts) * work.blocks)
@@ -174,8 +172,11 @@ def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
                                              ).flop_per_clock
     if tensor:
         arithmetic = max(arithmetic, tensor / spec.rate(dtype, "matrix").flop_per_clock)
+    units = LOAD_STORE_UNITS.get(spec.sm.compute_capability, WARP)
     return {
         "issue": instructions / SCHEDULERS / ISSUE_SHARE,
+        "load/store": (global_requests + shared_requests + counts["atomic_requests"])
+        * WARP / units,
         "arithmetic": arithmetic,
         "shared": counts["shared_load_wavefronts"] + counts["shared_store_wavefronts"]
         + counts["global_load_lines"] + counts["global_store_lines"]
@@ -184,15 +185,23 @@ def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
     }
 
 
-def _closed_network(customers: int, service: float, wait: float) -> float:
-    """Clocks in which each of the customers is served once, in the long run.
+def _clocks(work: Work, pipes: Mapping[str, float], wait: float) -> Callable[[int], float]:
+    """Clocks until so many blocks on one SM have finished."""
+    counts, others = work.counts, [pipes[name] for name in ("load/store", "shared", "l2")]
+    scheduler = max(pipes["issue"], pipes["arithmetic"]) * SCHEDULERS
+    inside = counts["shared_load_requests"] / LOADS_IN_FLIGHT * SHARED_LATENCY
+    hidden = work.hidden_round_trips * GLOBAL_LATENCY
 
-    >>> _closed_network(1, 10, 90), round(_closed_network(1000, 10, 90))
-    (100.0, 10000)
-    """
-    queue, cycle = 0.0, 0.0
-    for n in range(1, customers + 1):
-        response = service * (1 + queue)
-        cycle = wait + response
-        queue = n * response / cycle if cycle else 0.0
-    return float(cycle)
+    def blocks_per_clock(blocks: int, warps: int, waiting: float) -> float:
+        """If so many warps of each block share its work; ``waiting``: clocks of a warp."""
+        stations = [Station(scheduler / warps, SCHEDULERS), *(Station(n / warps) for n in others)]
+        return throughput(blocks * warps, stations, waiting + inside / warps) / warps
+
+    def clocks(blocks: int) -> float:
+        if not counts["barrier_warps"]:
+            return blocks / blocks_per_clock(blocks, work.warps, wait)
+        rates = [0.0, *(1 / sum(share / blocks_per_clock(n, warps, 0.0)
+                                for warps, share in work.busy.items())
+                        for n in range(1, blocks + 1))]
+        return max(blocks / alternating(rates, wait), hidden)
+    return clocks

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from distlearn.hardware.memory_system import SECTOR_BYTES
-from distlearn.kernels.counters import NAMES, WARP
+from distlearn.kernels.counters import BUSY, NAMES, WARP
 
-LOADS_IN_FLIGHT = 8  # of a warp in a loop without barriers: unrolled by 4, two operands each
-
-Lines = Mapping[int, Mapping[str, float]]
+LOADS_IN_FLIGHT = 8  # of a warp: a loop unrolled by 4, two operands each
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,8 @@ class Work:
         How often it computes between a load and the use of what was loaded (double buffering).
     memory_bytes : float
         Bytes that the whole launch moves between device memory and chip, at least.
+    busy : mapping of int to float, optional
+        Warps of a block that work at the same time -> share of its work. Default: all of them.
     """
 
     blocks: int
@@ -40,6 +40,10 @@ class Work:
     round_trips: float
     hidden_round_trips: float
     memory_bytes: float
+    busy: Mapping[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "busy", self.busy or {self.warps: 1.0})
 
     @property
     def warps(self) -> int:
@@ -47,45 +51,29 @@ class Work:
         return -(-self.threads // WARP)
 
 
-def work(lines: Lines, blocks: int, threads: int, array_bytes: float) -> Work:
-    """The work of an average block from counters per source line (of all ``blocks`` together).
+def work(one: Mapping[str, float], blocks: int, threads: int, array_bytes: float) -> Work:
+    """The work of an average block.
 
     Device memory carries each array (of ``array_bytes`` together) once, as if caches were perfect,
-    but not more than was asked for.
+    but not more than was asked for. All loads of an interval between barriers are under way
+    together, so that it costs one round trip. Loads after the last barrier are waited for by
+    eights.
 
-    Barriers cut the listing into intervals. All loads of an interval are under way together, so
-    that one that ends at a barrier costs one round trip each time it runs, unless shared memory is
-    read after the loads and written after that: then the loads were for later, and computing hides
-    them. Loads outside of such intervals are waited for by eights.
+    Parameters
+    ----------
+    one : mapping of str to float
+        Counters of a block of the compiled kernel, and its `distlearn.kernels.counters.Flow`.
     """
-    warps = -(-threads // WARP) * blocks
-    exposed = hidden = 0.0
-    interval: list[Mapping[str, float]] = []
-    for _, row in sorted(lines.items()):
-        interval.append(row)
-        if row.get("barrier_warps"):
-            if any(r.get("global_load_requests") for r in interval):
-                times = min(row["barrier_warps"] / warps,
-                            sum(r.get("global_load_requests", 0) for r in interval) / warps)
-                if _prefetches(interval):
-                    hidden += times
-                else:
-                    exposed += times
-            interval = []
-    rest = sum(r.get("global_load_requests", 0) for r in interval) / warps
-    exposed += rest / LOADS_IN_FLIGHT if rest > LOADS_IN_FLIGHT else math.ceil(rest > 0)
-    counts = {name: sum(row.get(name, 0) for row in lines.values()) / blocks for name in NAMES}
-    return Work(blocks, threads, counts, exposed, hidden,
-                min(array_bytes, blocks * sector_bytes(counts)))
+    warps, counts = -(-threads // WARP), {name: one[name] for name in NAMES}
+    rest = one["last_loads"] / warps
+    exposed = one["exposed"] + (
+        rest / LOADS_IN_FLIGHT if rest > LOADS_IN_FLIGHT else math.ceil(rest > 0))
+    busy = {int(name.removeprefix(BUSY)): n for name, n in one.items() if name.startswith(BUSY)}
+    busy = {warps: n / sum(busy.values()) for warps, n in busy.items()}
+    return Work(blocks, threads, counts, exposed, one["hidden"],
+                min(array_bytes, blocks * sector_bytes(counts)), busy)
 
 
 def sector_bytes(counts: Mapping[str, float]) -> float:
     """What the counted accesses ask of caches and memory, in bytes."""
     return SECTOR_BYTES * (counts["global_load_sectors"] + counts["global_store_sectors"])
-
-
-def _prefetches(interval: list[Mapping[str, float]]) -> bool:
-    """Whether the lines load from global memory, then read shared memory, then write it."""
-    steps = iter(interval)
-    return all(any(row.get(name) for row in steps) for name in
-               ("global_load_requests", "shared_load_requests", "shared_store_requests"))

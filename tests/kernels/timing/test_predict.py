@@ -1,6 +1,7 @@
 """The time model: laws, hand counts, and a measured ladder of kernels."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distlearn.hardware import device
-from distlearn.kernels import KernelError, kernels_from_text, launch
-from distlearn.kernels.counters import NAMES
+from distlearn.kernels import KernelError, kernels_from_text, launch, simt
+from distlearn.kernels.counters import NAMES, Flow
 from distlearn.kernels.gemm import GEMM
+from distlearn.kernels.memory import bind
 from distlearn.kernels.timing import Resources, Work, predict, resources
-from distlearn.kernels.timing.predict import GLOBAL_LATENCY, SHARED_LATENCY, _closed_network
+from distlearn.kernels.timing.network import Station, alternating, throughput
+from distlearn.kernels.timing.predict import GLOBAL_LATENCY, SHARED_LATENCY
 
 A6000 = "RTX-A6000"
 PUBLISHED = {name: rung.published[A6000] for name, rung in GEMM.items() if rung.published}
@@ -76,23 +79,61 @@ def test_published_ladder_within_a_factor(name, ladder):
 
 
 def test_published_order(ladder):
-    """All rungs but three.
+    """All rungs in order, but for one pair of neighbours.
 
-    `linearised` and `extra_column` trade bank conflicts for instructions: by the counters the first
-    gains and the second loses, measured were a tenth less than before and as much as before. The
-    published double buffering is another one than ours (see its file).
+    `linearised` and `extra_column` were measured 1.5 % apart. By the model the first is 9 % faster:
+    it has a third more loads of shared memory, of which the second's take twice as long.
     """
-    names = [name for name in PUBLISHED
-             if name not in ("linearised", "extra_column", "double_buffered")]
-    assert sorted(names, key=lambda n: ladder[n].gflops) == sorted(names, key=PUBLISHED.get)
-    assert len(names) == 8
+    from_slowest = sorted(PUBLISHED, key=PUBLISHED.get)
+    at = from_slowest.index("linearised")
+    assert from_slowest[at + 1] == "extra_column"
+    from_slowest[at:at + 2] = reversed(from_slowest[at:at + 2])
+    assert sorted(PUBLISHED, key=lambda name: ladder[name].gflops) == from_slowest
+    assert len(from_slowest) == 11
+
+
+def test_published_figures_closer_than_asked(ladder):
+    for name, told in ladder.items():
+        assert 0.9 < told.gflops / PUBLISHED[name] < 1.2, name
+
+
+@pytest.mark.parametrize(("size", "measured"), [
+    (128, 209.2), (256, 888.1), (512, 4590.9), (1024, 17075.9), (2048, 44766.6), (4096, 47180.7)])
+def test_warp_tiles_measured_on_another_chip(size, measured):
+    """An RTX 4090, most sizes with few blocks: github.com/siboehm/SGEMM_CUDA, issue 21.
+
+    The model knows nothing of the microseconds that a launch takes: the smallest took 20.
+    """
+    told = GEMM["warp_tiled"].predict(size, size, size, "RTX-4090")
+    assert told.gflops / measured == pytest.approx(1, abs=0.15 if size > 256 else 0.35)
 
 
 @given(st.integers(1, 64), st.floats(0.1, 1e6), st.floats(0, 1e6))
-def test_closed_network_between_its_bounds(customers, service, wait):
-    cycle = _closed_network(customers, service, wait)
-    assert cycle >= max(customers * service, wait + service) * (1 - 1e-9)
+def test_network_between_its_bounds(customers, service, wait):
+    """Little's law: a customer alone never queues, and the server never does more than it can."""
+    cycle = customers / throughput(customers, [Station(service)], wait)
+    assert cycle >= max(customers * service, wait + service) * (1 - 1e-3)
     assert cycle <= (wait + customers * service) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("customers", "service", "wait"), [(2, 10, 90), (8, 5, 40), (30, 3, 50)])
+def test_fixed_point_near_the_exact_recursion(customers, service, wait):
+    """Reiser and Lavenberg's recursion over the number of customers, and the repairman's chain."""
+    queue, cycle = 0.0, 0.0
+    for n in range(1, customers + 1):
+        response = service * (1 + queue)
+        cycle = wait + response
+        queue = n * response / cycle
+    exact = customers / cycle
+    assert throughput(customers, [Station(service)], wait) == pytest.approx(exact, rel=0.04)
+    assert alternating([0, *[1 / service] * customers], wait) == pytest.approx(exact)
+
+
+def test_copies_do_not_queue_for_each_other():
+    """Four customers, each with a server of its own, and sixteen."""
+    assert throughput(4, [Station(10, 4)]) == pytest.approx(4 / 10)
+    assert throughput(16, [Station(10, 4)]) == pytest.approx(4 / 10)
+    assert throughput(4, [Station(10, 4)], 30) == pytest.approx(4 / 40)
 
 
 def one(blocks=1, threads=256, round_trips=0.0, memory_bytes=0.0, **counts):
@@ -118,13 +159,27 @@ def test_wave_quantisation():
     assert times[3] == pytest.approx(2 * times[1])
 
 
-def test_a_block_alone_by_hand():
-    work = one(round_trips=2, flops=256 * 1000.0, barrier_warps=16.0, shared_load_requests=100.0,
-               shared_load_wavefronts=3000.0)
+def test_a_warp_alone_by_hand():
+    """It goes from pipe to pipe and waits for everything: nothing is hidden."""
+    work = one(threads=32, round_trips=2, flops=32 * 1000.0, barrier_warps=16.0,
+               shared_load_requests=100.0, shared_load_wavefronts=3000.0)
     told = predict(work, Resources(32, 0), A6000)
-    clocks = 2 * GLOBAL_LATENCY + 16 / 8 * SHARED_LATENCY + 3000
-    assert told.pipes["arithmetic"] == 1000  # 256 FLOP a clock
+    issue = (500 + 100 + 16) / 0.8  # 500 multiply-adds; one scheduler of four has the warp
+    clocks = (issue + 100 * 2 + 3000 + 100 / 8 * SHARED_LATENCY  # 16 load/store units for 32 lanes
+              + 2 * GLOBAL_LATENCY + 16 * SHARED_LATENCY)
+    assert told.pipes["arithmetic"] == 125  # 256 FLOP a clock
+    assert told.pipes["load/store"] == 200
     assert told.time_s == pytest.approx(clocks / 1.8e9)
+    assert told.bound == "shared"
+
+
+def test_warps_that_rest():
+    """Half of a block's warps at a time: slower than all, at most by half."""
+    work = one(flops=1e6, barrier_warps=8.0, shared_load_requests=800.0,
+               shared_load_wavefronts=3200.0)
+    all_, half = (predict(replace(work, busy=busy), Resources(32, 0), A6000).time_s
+                  for busy in ({8: 1.0}, {4: 0.5, 8: 0.5}))
+    assert all_ < half < 1.5 * all_
 
 
 def test_copying_is_bound_by_memory():
@@ -153,6 +208,13 @@ def test_round_trips_and_double_buffering():
     assert waits["ahead"] == 1 * GLOBAL_LATENCY + 5 * SHARED_LATENCY
 
 
+def compiled(kernel, threads, *arguments):
+    """Counters and flow of one block as the time model takes them."""
+    flow = Flow()
+    bound = bind(kernel.parameters, arguments, kernel.name)
+    return simt.run(kernel, (1, 1, 1), (threads, 1, 1), bound, flow=flow).freeze(), flow
+
+
 def test_neighbouring_shared_reads_are_merged():
     """32 lanes read 16 bytes each, 512 in a row: 4 wavefronts, where four reads had 4 each."""
     a = np.zeros((8, 128), np.float32)
@@ -161,6 +223,52 @@ def test_neighbouring_shared_reads_are_merged():
     rest = report.counters["shared_store_wavefronts"] + report.counters["global_load_lines"] \
         + report.counters["global_store_lines"]
     assert report.prediction.pipes["shared"] == 8 * 4 + rest
+
+
+@pytest.mark.parametrize(("rung", "loads"), [
+    ("register_1d", 24), ("register_2d", 32), ("vectorised", 32), ("linearised", 80),
+    ("extra_column", 38)])
+def test_shared_loads_as_nvcc_compiles_them(rung, loads):
+    """LDS instructions of a warp in 8 steps along K, counted in nvcc 13.0's code for sm_86.
+
+    Of the published kernels that these are built like; there 8 more of `register_2d`'s, which its
+    registers have no room to keep.
+    """
+    steps = 10
+    gemm = GEMM[rung]
+    work = gemm.work(gemm.tile[0], gemm.tile[1], 8 * steps)
+    assert work.counts["shared_load_requests"] == work.warps * steps * loads
+
+
+def test_lanes_in_pairs_take_half_the_clocks():
+    """16 bytes a lane: 4 clocks; 2 if lanes n and n ^ 1, or n and n ^ 2, read the same."""
+    kernels = kernels_from_text('''
+def pairs(out, a):
+    s = cuda.shared.array(256, float32)
+    t = cuda.threadIdx.x
+    for k in range(8):
+        s[k * 32 + t] = a[k * 32 + t]
+    cuda.syncthreads()
+    out[t] = load4(s, t * 4).x
+    out[t] = load4(s, t // 2 * 4).x
+    out[t] = load4(s, (t // 4 * 2 + t % 2) * 4).x
+    out[t] = load4(s, t // 16 * 8).x
+    out[t] = load4(s, t % 16 * 4).x
+''')
+    counters, _ = compiled(kernels["pairs"], 32, np.zeros(32, np.float32),
+                           np.zeros(256, np.float32))
+    found = [row["shared_load_wavefronts"] for row in counters.by_line.values()
+             if "shared_load_wavefronts" in row]
+    assert found == [4, 2, 2, 2, 4]
+
+
+def test_half_of_the_warps_at_a_time():
+    """`double_buffered`: in two of three parts 4 of 8 warps multiply, in one all of them."""
+    work = GEMM["double_buffered"].work(128, 256, 4096)
+    assert set(work.busy) == {4, 8}
+    assert work.busy[8] == pytest.approx(0.5, abs=0.03)
+    assert work.round_trips == 1  # the first tiles
+    assert work.hidden_round_trips == 2 * 4096 / 32 - 1  # both halves' tiles; the last are none
 
 
 def test_registers_against_nvcc():
@@ -179,6 +287,8 @@ def test_registers_against_ptxas():
         if GEMM[row["rung"]].dtype == np.float32:
             estimate = resources(GEMM[row["rung"]]).registers_per_thread
             assert 1 / 1.3 < estimate / int(row["registers"]) < 1.3, row
+            if row["target"] == "8.0":
+                assert GEMM[row["rung"]].needs.registers_per_thread == int(row["registers"])
 
 
 def test_dynamic_shared_memory_counts():
