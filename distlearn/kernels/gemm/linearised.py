@@ -4,9 +4,9 @@
 
 Of every 8 neighbouring columns of B, the first of each 8 come first in shared memory, then the
 second of each, and so on: the 16 threads of a row read 16 words that follow one another. But a
-thread's own 8 words are 16 apart now, so that one instruction no longer reads four of them. Which
-weighs more? The published ladder measured this one slower than the rung before. Our time model says
-faster: what it knows of conflicts between 16-byte lanes is common practice, not published fact.
+thread's own 8 words are 16 apart now, so that one instruction no longer reads four of them: a warp
+has 80 loads of shared memory in a step along K where it had 32, and keeps the load/store units busy
+with their addresses. Fewer conflicts weigh less: this rung was measured slower than the one before.
 """
 
 from __future__ import annotations

@@ -158,6 +158,25 @@ def test_multiply_adds_are_those_of_the_product():
         assert 0 <= ends <= 5 * 128 * 256, name
 
 
+@pytest.mark.parametrize(("name", "N", "K"), [("vectorised", 132, 52), ("register_1d", 1000, 777),
+                                              ("naive_rows", 96, 100), ("tensor_core", 72, 4100)])
+def test_work_of_a_tile_is_that_of_a_launch(name, N, K):
+    """Whatever the distance of rows that it is counted with: rows of A, B and C as they will be."""
+    rung = GEMM[name]
+    rows, columns, step = rung.tile
+    work = rung.work(rows, N, K)
+    A = np.zeros((rows, -(-K // 4) * 4), rung.dtype)[:, :3 * step]
+    B, C = (np.zeros((n, -(-max(N, columns) // 4) * 4), dtype)[:, :columns]
+            for n, dtype in ((3 * step, rung.dtype), (rows, rung.result_dtype)))
+    one = rung.result_dtype.type(1)
+    launched = rung[rung.grid(rows, columns), rung.block](A, B, C, one, one * 0).counters
+    steps = -(-K // step)
+    for unit in ("sectors", "lines", "requests"):
+        told = work.counts[f"global_load_{unit}"] / steps
+        assert launched[f"global_load_{unit}"] == pytest.approx(told * 3, rel=1e-9)
+        assert launched[f"global_store_{unit}"] == work.counts[f"global_store_{unit}"]
+
+
 def test_a_rung_is_a_kernel():
     A, B, _ = operands(32, 32, 32, np.float32)
     C = np.zeros((32, 32), np.float32)

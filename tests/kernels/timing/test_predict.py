@@ -264,7 +264,7 @@ def pairs(out, a):
 
 def test_half_of_the_warps_at_a_time():
     """`double_buffered`: in two of three parts 4 of 8 warps multiply, in one all of them."""
-    work = GEMM["double_buffered"].work(128, 256, 4096)
+    work = GEMM["double_buffered"].work(4096, 4096, 4096)
     assert set(work.busy) == {4, 8}
     assert work.busy[8] == pytest.approx(0.5, abs=0.03)
     assert work.round_trips == 1  # the first tiles
