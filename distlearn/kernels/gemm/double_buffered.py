@@ -95,10 +95,7 @@ def double_buffered(A, B, C, alpha, beta):
         else:
             fill(A, B, As, Bs, 1, place, top, left, start + BK)
         cuda.syncthreads()
-        if upper == 0:
-            multiply(As, Bs, 1, y, x, a, b, results)
-        else:
-            multiply(As, Bs, 0, y, x, a, b, results)
+        multiply(As, Bs, 1 - upper, y, x, a, b, results)
         cuda.syncthreads()
         if upper == 0:
             fill(A, B, As, Bs, 0, place, top, left, start + 2 * BK)
