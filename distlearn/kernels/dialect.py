@@ -17,23 +17,61 @@ bfloat16 = ml_dtypes.bfloat16
 float16 = np.float16
 float32 = np.float32
 float64 = np.float64
-int32 = np.int32
-int64 = np.int64
+int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
+uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
+intp, boolean = np.int64, np.bool_
 
-NAMES = ("cuda", "bfloat16", "float16", "float32", "float64", "int32", "int64",
+NAMES = ("cuda", "bfloat16", "float16", "float32", "float64", "int8", "int16", "int32", "int64",
+         "uint8", "uint16", "uint32", "uint64", "intp", "boolean",
          "load2", "load4", "store2", "store4", "wmma")
 COORDINATES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 COLLECTIVES = ("syncthreads", "syncwarp")
-ATOMICS = ("add", "sub", "max", "min", "exch", "cas", "and_", "or_", "xor")
+ATOMICS = ("add", "sub", "max", "min", "nanmax", "nanmin", "exch", "cas", "and_", "or_", "xor",
+           "inc", "dec", "compare_and_swap")
+
+
+def _each(function: Callable[..., float]) -> Callable[..., Any]:
+    """A function of Python's math as one of arrays, in the widest of their types."""
+    def run(*values: Any) -> Any:
+        kind = np.result_type(*values)
+        called = np.vectorize(_total(function), otypes=[np.float64])(*values).astype(kind)
+        return called if called.shape else kind.type(called)
+    return run
+
+
+def _total(function: Callable[..., float]) -> Callable[..., float]:
+    """What Python refuses is what the device gives: not a number, or infinite."""
+    def run(*values: float) -> float:
+        try:
+            return function(*values)
+        except ValueError:
+            return math.nan if values[0] != 0 and values[0] != -math.inf else math.inf
+        except OverflowError:
+            return math.inf
+    return run
+
 
 # math functions a kernel may call: name -> (numpy function, floating-point operations counted)
 MATH: dict[str, tuple[Callable[..., Any], int]] = {
-    "sqrt": (np.sqrt, 1), "exp": (np.exp, 1), "log": (np.log, 1), "sin": (np.sin, 1),
-    "cos": (np.cos, 1), "tan": (np.tan, 1), "tanh": (np.tanh, 1), "fabs": (np.abs, 0),
-    "floor": (np.floor, 0), "ceil": (np.ceil, 0), "pow": (np.power, 1), "atan2": (np.arctan2, 1),
-    "log2": (np.log2, 1), "exp2": (np.exp2, 1), "isnan": (np.isnan, 0), "isinf": (np.isinf, 0),
+    **{name: (getattr(np, name), 1) for name in (
+        "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "log2", "log10",
+        "log1p", "exp2", "expm1", "hypot", "fmod", "degrees", "radians", "cbrt")},
+    **{name: (getattr(np, name), 0) for name in (
+        "floor", "ceil", "trunc", "copysign", "nextafter", "isnan", "isinf", "isfinite", "frexp",
+        "modf", "ldexp")},
+    "fabs": (np.abs, 0), "pow": (np.power, 1), "atan2": (np.arctan2, 1),
+    "asin": (np.arcsin, 1), "acos": (np.arccos, 1), "atan": (np.arctan, 1),
+    "asinh": (np.arcsinh, 1), "acosh": (np.arccosh, 1), "atanh": (np.arctanh, 1),
+    "erf": (_each(math.erf), 1), "erfc": (_each(math.erfc), 1), "gamma": (_each(math.gamma), 1),
+    "lgamma": (_each(math.lgamma), 1), "remainder": (_each(math.remainder), 1),
 }
-MATH_OF = {getattr(math, name): name for name in MATH}
+MATH_OF: dict[Any, str] = {getattr(math, name): name for name in MATH if name != "cbrt"}
+# numpy's functions of the same, and those of other names
+MATH_OF |= {getattr(np, name): name for name in MATH if isinstance(
+    getattr(np, name, None), np.ufunc)}
+MATH_OF |= {getattr(np, "arc" + name[1:]): name for name in (
+    "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh")}
+
 
 
 class Name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -27,11 +27,25 @@ class Memory:
         Bytes of an element; element 0 starts at a 256-byte boundary.
     number : int
         Its position among the memories of the launch.
+    name : str
+        The argument that it belongs to, the first if several are views of it.
+    shape : tuple of int
+        That argument's, or () if it is a part of the memory.
     """
 
     flat: NDArray[Any]
     itemsize: int
     number: int
+    name: str = ""
+    shape: tuple[int, ...] = ()
+
+    def element(self, flat: int) -> str:
+        """An element as an error names it.
+
+        >>> Memory(np.zeros(6), 8, 0, "a", (2, 3)).element(4)
+        'a[1, 1]'
+        """
+        return element_of(self.name, self.shape, flat)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +67,26 @@ class Global:
     def ndim(self) -> int:
         """Number of indices."""
         return len(self.shape)
+
+
+class Constant(Global):
+    """A numpy array that the kernel names, or ``cuda.const.array_like`` of one.
+
+    It lies in constant memory: its reads are no requests to global memory, and nothing writes it.
+    """
+
+
+def constant_array(array: NDArray[Any], name: str) -> Constant:
+    """An array as it is when the kernel is launched."""
+    bound = _bind_array(name, np.ascontiguousarray(array), {})
+    return Constant(name, bound.shape, bound.strides, bound.start, bound.memory, bound.dtype)
+
+
+def element_of(name: str, shape: tuple[int, ...], flat: int) -> str:
+    """``name[row, column]``, or ``element flat of name`` where the shape is not known."""
+    if math.prod(shape) <= flat or not shape:
+        return f"element {flat} of {name or 'an array'}"
+    return f"{name}[{', '.join(str(int(i)) for i in np.unravel_index(flat, shape))}]"
 
 
 def bind(names: tuple[str, ...], arguments: tuple[Any, ...], kernel: str) -> list[Any]:
@@ -105,10 +139,42 @@ def _bind_array(name: str, array: NDArray[Any],
     key = (address, root.nbytes, item)
     if key not in owners:
         flat = root.reshape(-1, order="C" if root.flags.c_contiguous else "F")
-        owners[key] = Memory(flat, item, len(owners))
+        whole = array.flags.c_contiguous and array.size == flat.size
+        owners[key] = Memory(flat, item, len(owners), name, array.shape if whole else ())
     start = (array.__array_interface__["data"][0] - address) // item if array.size else 0
     strides = tuple(stride // item for stride in array.strides)
     return Global(name, array.shape, strides, start, owners[key], array.dtype)
+
+
+def writable(array: Any, line: int) -> None:
+    """Refuse to write constant memory."""
+    if isinstance(array, Constant):
+        raise KernelError("unsupported", f"{array.name} lies in constant memory, which kernels "
+                          "cannot write: pass it as an argument", line=line)
+
+
+def array_attribute(array: Any, name: str, line: int) -> Any:
+    """What a kernel may ask of an array: ``.shape``, ``.strides`` in bytes, ``.T`` ..."""
+    size = array.dtype.itemsize
+    if name == "T" and hasattr(array, "start"):
+        return replace(array, shape=array.shape[::-1], strides=array.strides[::-1])
+    found = {"shape": array.shape, "ndim": len(array.shape), "dtype": array.dtype.type,
+             "size": math.prod(array.shape), "itemsize": size,
+             "nbytes": size * math.prod(array.shape),
+             "strides": tuple(size * stride for stride in array.strides)}
+    if name not in found:
+        raise KernelError("unsupported", f"arrays have no .{name} in a kernel; they have "
+                          f"{', '.join(found)} and T", line=line)
+    return found[name]
+
+
+def item(values: tuple[Any, ...], index: Any, line: int) -> Any:
+    """An item of a tuple at an index that is the same for all threads."""
+    if not isinstance(index, int | slice):
+        raise KernelError("unsupported", "a tuple is indexed by an integer", line=line)
+    if isinstance(index, int) and not -len(values) <= index < len(values):
+        raise KernelError("out_of_bounds", f"index {index} of a tuple of {len(values)}", line=line)
+    return values[index]
 
 
 def indices_of(index: Any, ndim: int, line: int) -> tuple[tuple[Any, ...], bool]:

@@ -12,20 +12,41 @@ from typing import Any, NoReturn
 import ml_dtypes
 import numpy as np
 
-from distlearn.kernels.dialect import MATH_OF, Name
+from distlearn.kernels.dialect import ATOMICS, COORDINATES, MATH_OF, Name
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.memory import constant_array
 
 SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
-VOTES = ("ballot_sync", "all_sync", "any_sync", "activemask")
+VOTES = ("ballot_sync", "all_sync", "any_sync", "eq_sync", "activemask")
+MATCHES = ("match_any_sync", "match_all_sync")
 BARRIERS = ("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or")
 # Memory is one here: what a thread has written, the others see at once.
 FENCES = ("threadfence", "threadfence_block", "threadfence_system")
-BITS = ("popc", "ffs")
+IGNORED = (*FENCES, "nanosleep")
+BITS = ("popc", "ffs", "clz", "brev")
 CASTS = {ml_dtypes.bfloat16: ml_dtypes.bfloat16, np.float16: np.float16,
          np.float32: np.float32, np.float64: np.float64, float: np.float64,
          np.int32: np.int32, np.int64: np.int64, int: np.int64, bool: np.bool_, np.int8: np.int8,
-         np.int16: np.int16, np.uint8: np.uint8, np.uint16: np.uint16, np.uint32: np.uint32}
+         np.int16: np.int16, np.uint8: np.uint8, np.uint16: np.uint16, np.uint32: np.uint32,
+         np.uint64: np.uint64, np.bool_: np.bool_}
+EXTREMES: dict[Any, Any] = {  # CUDA's min and max leave out what is not a number
+    min: np.fmin, max: np.fmax, np.fmin: np.fmin, np.fmax: np.fmax,
+    np.minimum: np.minimum, np.maximum: np.maximum}
+# Operations of cuda.fp16: what they compute, and the floating-point operations counted.
+FP16: dict[str, tuple[Any, int]] = {
+    "hadd": (np.add, 1), "hsub": (np.subtract, 1), "hmul": (np.multiply, 1),
+    "hdiv": (np.divide, 1), "hfma": (lambda a, b, c: np.float64(a) * b + c, 2),
+    "hneg": (np.negative, 0), "habs": (np.abs, 0), "hmax": (np.fmax, 0), "hmin": (np.fmin, 0),
+    "hrcp": (np.reciprocal, 1), "hrsqrt": (lambda a: 1 / np.sqrt(np.float64(a)), 1),
+    "hexp10": (lambda a: np.float64(10) ** a, 1), "hrint": (np.rint, 0),
+    "heq": (np.equal, 0), "hne": (np.not_equal, 0), "hlt": (np.less, 0),
+    "hle": (np.less_equal, 0), "hgt": (np.greater, 0), "hge": (np.greater_equal, 0),
+    **{"h" + name: (getattr(np, name), 1) for name in (
+        "sin", "cos", "log", "log2", "log10", "exp", "exp2", "sqrt")},
+    **{"h" + name: (getattr(np, name), 0) for name in ("floor", "ceil", "trunc")},
+}
+MEETINGS = ("syncwarp", *BARRIERS, *SHUFFLES, *VOTES, *MATCHES)
 STORES = ("intrinsics.store2", "intrinsics.store4", "intrinsics.wmma.store_matrix_sync")
 
 
@@ -71,9 +92,16 @@ def item_size(kernel: Kernel, local: frozenset[str], node: ast.Call) -> int:
     """Bytes of an element of the array that a call of ``shared.array`` declares."""
     kinds = [k.value for k in node.keywords if k.arg == "dtype"] + node.args[1:2]
     kind = resolve(kernel, local, kinds[0]) if kinds else None
-    if kind not in CASTS:
-        refuse(node, "shared.array takes a shape and a type known before the launch")
-    return int(np.dtype(CASTS[kind]).itemsize)
+    return int(np.dtype(element_type(kind, node.lineno)).itemsize)
+
+
+def element_type(kind: Any, line: int) -> Any:
+    """The numpy type that ``shared.array`` and ``local.array`` are given."""
+    try:
+        return CASTS[kind]
+    except (KeyError, TypeError):
+        raise KernelError("unsupported", f"{kind!r} is no type of an element; types are float32, "
+                          "int32, bfloat16 and their like", line=line) from None
 
 
 def constant(value: Any, node: ast.AST) -> Any:
@@ -90,19 +118,123 @@ def constant(value: Any, node: ast.AST) -> Any:
         return np.float64(value)
     if isinstance(value, tuple):
         return tuple(constant(item, node) for item in value)
+    if isinstance(value, np.ndarray):
+        return constant_array(value, getattr(node, "id", "") or ast.unparse(node))
     if value in CASTS or value is None or isinstance(value, str):
         return value
     return refuse(node, f"{getattr(node, 'id', None) or ast.unparse(node)!r} is a "
                   f"{type(value).__name__}, which a kernel cannot use as a value")
 
 
-def bits(name: str, value: int) -> int:
-    """``cuda.popc`` and ``cuda.ffs`` of a 64-bit integer.
+def bits(name: str, value: int, width: int) -> int:
+    """``cuda.popc``, ``ffs``, ``clz`` and ``brev`` of an integer of so many bits.
 
-    >>> bits("popc", -1), bits("ffs", 12)
-    (64, 3)
+    >>> bits("popc", -1, 32), bits("ffs", 12, 64), bits("clz", 1, 32), bits("brev", 1, 64)
+    (32, 3, 31, -9223372036854775808)
     """
-    return (value & (1 << 64) - 1).bit_count() if name == "popc" else (value & -value).bit_length()
+    whole = value & (1 << width) - 1
+    if name == "popc":
+        return whole.bit_count()
+    if name == "ffs":
+        return (whole & -whole).bit_length()
+    if name == "clz":
+        return width - whole.bit_length()
+    turned = int(f"{whole:0{width}b}"[::-1], 2)
+    return turned - (1 << 64) if turned >> 63 else turned
+
+
+# Arguments of the calls of cuda: how many at least and at most.
+ARGUMENTS: dict[str, tuple[int, int]] = {
+    "grid": (1, 1), "gridsize": (1, 1), "selp": (3, 3), "fma": (3, 3), "cbrt": (1, 1),
+    "lanemask_lt": (0, 0), "const.array_like": (1, 1), "syncwarp": (0, 1), "activemask": (0, 0),
+    "syncthreads": (0, 0), "nanosleep": (1, 1), "shared.array": (2, 2), "local.array": (2, 2),
+    **dict.fromkeys(BITS, (1, 1)), **dict.fromkeys(FENCES, (0, 0)),
+    **dict.fromkeys(BARRIERS[1:], (1, 1)), **dict.fromkeys(SHUFFLES, (3, 3)),
+    **dict.fromkeys(("ballot_sync", "all_sync", "any_sync", "eq_sync", *MATCHES), (2, 2)),
+    **{f"atomic.{kind}": (3, 3) for kind in ATOMICS}, "atomic.cas": (4, 4),
+    **dict.fromkeys(("intrinsics.load2", "intrinsics.load4"), (2, 2)),
+    **dict.fromkeys(("intrinsics.store2", "intrinsics.store4"), (3, 3)),
+    "intrinsics.wmma.fill_fragment": (1, 1), "intrinsics.wmma.mma_sync": (3, 3),
+    "intrinsics.wmma.load_matrix_sync": (2, 2), "intrinsics.wmma.store_matrix_sync": (3, 3),
+    "intrinsics.wmma.load_matrix_sync_transposed": (2, 2),
+}
+MATH_ARGUMENTS = dict.fromkeys(
+    ("pow", "atan2", "hypot", "fmod", "copysign", "nextafter", "ldexp", "remainder"), (2, 2))
+BUILTIN_ARGUMENTS: dict[Any, tuple[int, int]] = {
+    abs: (1, 1), np.abs: (1, 1), len: (1, 1), round: (1, 2), divmod: (2, 2)}
+
+
+def check_arguments(node: ast.Call, path: str, callee: Any) -> None:
+    """Refuse a call with too few or too many arguments, and names that cuda does not have."""
+    name = math_name(callee)
+    if path:
+        least, most = ARGUMENTS.get(path, (0, 99))
+        if path.startswith("atomic.") and path not in ARGUMENTS:
+            refuse(node, f"{ast.unparse(node.func)}() does not exist; atomics are "
+                   f"{', '.join(ATOMICS)}")
+    elif name:
+        least, most = MATH_ARGUMENTS.get(name, (1, 1))
+    elif isinstance(callee, Kernel | type):
+        return
+    else:
+        least, most = ((2, 99) if callee in EXTREMES else BUILTIN_ARGUMENTS.get(callee, (0, 99))
+                       ) if callable(callee) else (0, 99)
+    if not least <= len(node.args) <= most:
+        wanted = f"{least}" if least == most else (
+            f"{least} or more" if most == 99 else f"{least} to {most}")
+        refuse(node, f"{ast.unparse(node.func)}() takes {wanted} arguments, {len(node.args)} given")
+
+
+def width_of(kernel: Kernel, local: frozenset[str], node: ast.expr,
+             seen: frozenset[str] = frozenset()) -> tuple[int, list[ast.expr]]:
+    """Bits of an integer expression as numba types it, and arrays whose elements may make it wider.
+
+    Results of operations have 64; coordinates of threads, votes, casts and elements of arrays may
+    have fewer. A name has what the widest of its values has.
+    """
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        return 0, [node.value]
+    if isinstance(node, ast.IfExp):
+        parts = [width_of(kernel, local, part, seen) for part in (node.body, node.orelse)]
+        return max(w for w, _ in parts), [a for _, arrays in parts for a in arrays]
+    if isinstance(node, ast.Attribute):
+        path = path_of(resolve(kernel, local, node))
+        return (32 if path.split(".")[0] in (*COORDINATES, "laneid") else 64), []
+    if isinstance(node, ast.Call):
+        callee = resolve(kernel, local, node.func)
+        path = path_of(callee)
+        if path in (*VOTES, "match_any_sync", "lanemask_lt", "ffs"):
+            return 32, []
+        if path in BITS or path in SHUFFLES or callee is abs:
+            return width_of(kernel, local, node.args[1 if path in SHUFFLES else 0], seen)
+        if not path and callee in CASTS and np.dtype(CASTS[callee]).kind in "iu":
+            return 8 * np.dtype(CASTS[callee]).itemsize, []
+        return 64, []
+    if not isinstance(node, ast.Name) or node.id not in local or node.id in seen:
+        return (0 if isinstance(node, ast.Name) and node.id in seen else 64), []
+    width, arrays = 0, list[ast.expr]()
+    for other in ast.walk(kernel.tree):
+        if isinstance(other, ast.Assign) and any(
+                isinstance(t, ast.Name) and t.id == node.id for t in other.targets):
+            more = width_of(kernel, local, other.value, seen | {node.id})
+            width, arrays = max(width, more[0]), arrays + more[1]
+        elif isinstance(other, ast.AugAssign | ast.For | ast.NamedExpr) and isinstance(
+                other.target, ast.Name) and other.target.id == node.id:
+            return 64, []
+    return width or (0 if arrays else 64), arrays
+
+
+def width(bits_known: int, arrays: list[Any]) -> int:
+    """What `width_of` found out, with the arrays that it asks about."""
+    sizes = [8 * a.dtype.itemsize for a in arrays if hasattr(a, "dtype")]
+    return max([bits_known, *sizes]) if bits_known or sizes else 64
+
+
+def check_axes(ndim: Any, line: int) -> None:
+    """Refuse ``cuda.grid(4)``."""
+    if isinstance(ndim, bool) or not isinstance(ndim, int) or not 1 <= ndim <= 3:
+        raise KernelError("unsupported", "cuda.grid and cuda.gridsize take 1, 2 or 3, written "
+                          "there", line=line)
 
 
 def path_of(value: Any) -> str:
@@ -113,9 +245,6 @@ def path_of(value: Any) -> str:
 def math_name(function: Any) -> str:
     """``"sqrt"`` for ``math.sqrt`` and ``np.sqrt``; "" for other functions."""
     try:
-        if function in MATH_OF:
-            return MATH_OF[function]
+        return MATH_OF.get(function, "")
     except TypeError:
         return ""
-    return function.__name__ if isinstance(function, np.ufunc) and function.__name__ in (
-        "sqrt", "exp", "log", "sin", "cos", "tanh") else ""

@@ -7,7 +7,17 @@ from typing import Any
 
 from distlearn.kernels.cuda_c import types
 from distlearn.kernels.cuda_c.declaring import Declaring
-from distlearn.kernels.cuda_c.types import DOUBLE, FLOAT, HALF, INT, UINT, Number, Struct
+from distlearn.kernels.cuda_c.types import (
+    DOUBLE,
+    FLOAT,
+    HALF,
+    INT,
+    LONG,
+    UINT,
+    ULONG,
+    Number,
+    Struct,
+)
 from distlearn.kernels.cuda_c.values import (
     WIDE,
     Nothing,
@@ -20,7 +30,10 @@ from distlearn.kernels.cuda_c.values import (
 )
 
 MATH = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor", "ceil", "fabs", "log2", "exp2",
-        "isnan", "isinf", "pow", "atan2")
+        "isnan", "isinf", "isfinite", "pow", "atan2", "sinh", "cosh", "asin", "acos", "atan",
+        "asinh", "acosh", "atanh", "log10", "log1p", "expm1", "erf", "erfc", "hypot", "fmod",
+        "trunc", "copysign")
+TWO = ("pow", "atan2", "hypot", "fmod", "copysign")
 ONE_ARGUMENT = {f"{prefix}{word}{suffix}": (word, suffix == "f" or None)
                 for word in MATH for prefix, suffix in (("", ""), ("", "f"), ("__", "f"))}
 ONE_ARGUMENT |= {"__fsqrt_rn": ("sqrt", True)}
@@ -28,11 +41,12 @@ EXTREMES = {"fmaxf": "max", "fmax": "max", "max": "max", "umax": "max",
             "fminf": "min", "fmin": "min", "min": "min", "umin": "min"}
 ATOMICS = {"atomicAdd": "add", "atomicSub": "sub", "atomicMax": "max", "atomicMin": "min",
            "atomicExch": "exch", "atomicCAS": "cas", "atomicAnd": "and_", "atomicOr": "or_",
-           "atomicXor": "xor"}
+           "atomicXor": "xor", "atomicInc": "inc", "atomicDec": "dec"}
 SHUFFLES = {"__shfl_sync": "shfl_sync", "__shfl_up_sync": "shfl_up_sync",
             "__shfl_down_sync": "shfl_down_sync", "__shfl_xor_sync": "shfl_xor_sync"}
 VOTES = {"__ballot_sync": "ballot_sync", "__all_sync": "all_sync", "__any_sync": "any_sync"}
-BITS = {"__popc": "popc", "__ffs": "ffs", "__clz": "clz", "__brev": "brev"}
+BITS = {f"__{word}{suffix}": (word, kind) for word in ("popc", "ffs", "clz", "brev")
+        for suffix, kind in (("", UINT), ("ll", LONG))}
 NOT_MODELLED = {
     "printf": "printf has no place in a kernel here: store what you want to see",
     "assert": "assert has no place in a kernel here: out-of-bounds accesses and races are found "
@@ -55,7 +69,10 @@ class Intrinsics(Declaring):
             return Nothing(call("cuda.syncthreads"))
         if word == "__syncwarp":
             return Nothing(call("cuda.syncwarp"))
-        if word in ("__threadfence", "__threadfence_block"):
+        if word == "__activemask":
+            self._count(word, arguments, 0, node)
+            return Value(call("cuda.activemask"), UINT, UINT.bounds)
+        if word in ("__threadfence", "__threadfence_block", "__threadfence_system"):
             return Value(ast.Constant(0), INT, (0, 0), True)
         if word in ATOMICS:
             return self._atomic(word, arguments, node)
@@ -65,13 +82,19 @@ class Intrinsics(Declaring):
             self._count(word, arguments, 2, node)
             mask, test = self.value(arguments[0]), self.truth(arguments[1])
             made = call(f"cuda.{VOTES[word]}", mask.code, test)
+            if word == "__ballot_sync":  # numba's is signed
+                made = call("uint32", made)
             return Value(made, UINT if word == "__ballot_sync" else INT,
                          UINT.bounds if word == "__ballot_sync" else (0, 1))
         if word in BITS:
             self._count(word, arguments, 1, node)
-            value = self.convert(self.value(arguments[0]), UINT)
-            bounds = UINT.bounds if word == "__brev" else (0, 32)
-            return Value(call(f"cuda.{BITS[word]}", value.code), INT, bounds)
+            function, kind = BITS[word]
+            value = self.convert(self.value(arguments[0]), kind)
+            made = call(f"cuda.{function}", call("uint32" if kind == UINT else "int64",
+                                                 value.code))
+            if function == "brev":
+                return Value(made, UINT if kind == UINT else ULONG, kind.bounds)
+            return Value(made, INT, (0, 8 * kind.size))
         if word == "__ldg":
             self._count(word, arguments, 1, node)
             return self.read(self.at(self.address(arguments[0]), Value(
@@ -133,12 +156,12 @@ class Intrinsics(Declaring):
 
     def _math(self, function: str, is_float: bool | None, word: str, arguments: list[Any],
               node: Any) -> Value:
-        self._count(word, arguments, 2 if function in ("pow", "atan2") else 1, node)
+        self._count(word, arguments, 2 if function in TWO else 1, node)
         values = [self.value(argument) for argument in arguments]
         # CUDA C is C++: sqrt(float) is the float's square root, sqrt(int) a double's
         kind = FLOAT if is_float or all(v.type in (FLOAT, HALF) for v in values) else DOUBLE
         made = call(f"math.{function}", *(self.convert(v, kind).code for v in values))
-        if function in ("isnan", "isinf"):
+        if function in ("isnan", "isinf", "isfinite"):
             return Value(made, INT, (0, 1))
         return Value(made, kind)
 

@@ -13,9 +13,12 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from distlearn.kernels import names
 from distlearn.kernels.intrinsics import VECTORS, WIDTHS
 from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.lowering import lowered
 
 
 def rewrite(kernel: Kernel, steps: bool = False) -> tuple[Callable[..., Any], list[int]]:
@@ -25,7 +28,7 @@ def rewrite(kernel: Kernel, steps: bool = False) -> tuple[Callable[..., Any], li
     each test of a ``while``, for the debugger.
     """
     writer = _Rewriter(kernel, steps)
-    body = writer.body(kernel.tree.body)
+    body = writer.body(writer.tree.body)
     never = ast.parse("if False:\n    yield").body
     arguments = ast.arguments(posonlyargs=[], args=[ast.arg("_t"), *(
         ast.arg(name) for name in kernel.parameters)], kwonlyargs=[], kw_defaults=[], defaults=[])
@@ -39,7 +42,8 @@ def rewrite(kernel: Kernel, steps: bool = False) -> tuple[Callable[..., Any], li
 class _Rewriter:
     def __init__(self, kernel: Kernel, steps: bool) -> None:
         self.kernel, self.steps = kernel, steps
-        self.local = names.local_names(kernel.tree)
+        self.tree = lowered(kernel)
+        self.local = names.local_names(self.tree)
         self.lines: list[int] = []
         self.constants: dict[str, Any] = {}
 
@@ -87,7 +91,8 @@ class _Rewriter:
         if isinstance(target, ast.Name):
             return [ast.Assign([ast.Name(target.id, ast.Store())], value)]
         if isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) for e in target.elts):
-            return [ast.Assign([target], value)]
+            return [ast.Assign([target], _call("parts", ast.Constant(target.lineno), value,
+                                               ast.Constant(len(target.elts))))]
         if isinstance(target, ast.Subscript):
             base, index = self.value(target.value), self.value(target.slice)
             hold = self.fresh()  # the value first: its loads come before the store
@@ -130,10 +135,7 @@ class _Rewriter:
         return [enter, loop, ast.Expr(_call("leave", depth[1]))]
 
     def do_for(self, node: ast.For) -> list[ast.stmt]:
-        if node.orelse or not isinstance(node.target, ast.Name) or not (
-                isinstance(node.iter, ast.Call) and not node.iter.keywords
-                and names.resolve(self.kernel, self.local, node.iter.func) is range):
-            names.refuse(node, "loops are written `for name in range(...)`, without else")
+        assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
         depth, numbers = self.fresh(), [self.value(a) for a in node.iter.args]
         enter = ast.Assign([depth[0]], _call("enter", self.site(node)))
         loop = ast.For(ast.Name(node.target.id, ast.Store()), _call("range", *numbers),
@@ -201,7 +203,11 @@ class _Rewriter:
                      self.value(node.left), self.value(node.right))
 
     def of_unaryop(self, node: ast.UnaryOp) -> ast.expr:
-        return _call("unary", ast.Constant(type(node.op).__name__), self.value(node.operand))
+        return _call("unary", ast.Constant(node.lineno), ast.Constant(type(node.op).__name__),
+                     self.value(node.operand))
+
+    def of_namedexpr(self, node: ast.NamedExpr) -> ast.expr:
+        return ast.NamedExpr(node.target, self.value(node.value))
 
     def of_compare(self, node: ast.Compare) -> ast.expr:
         return ast.Compare(self.value(node.left), node.ops,
@@ -217,11 +223,12 @@ class _Rewriter:
     def of_call(self, node: ast.Call) -> ast.expr:
         callee = names.resolve(self.kernel, self.local, node.func)
         line = ast.Constant(node.lineno)
-        arguments = [self.value(a) for a in (*node.args, *(k.value for k in node.keywords))]
+        arguments = [self.value(a) for a in node.args]
         path = names.path_of(callee)
+        names.check_arguments(node, path, callee)
         if path in ("shared.array", "local.array"):
             return _call(path.split(".")[0], self.site(node), *arguments)
-        if path == "syncwarp" or path in names.BARRIERS + names.SHUFFLES + names.VOTES:
+        if path == "syncwarp" or path in names.MEETINGS:
             what = [ast.Constant(path), self.site(node), *arguments]
             return ast.Yield(_call("meet", *what))
         if path.startswith("intrinsics.wmma."):
@@ -237,12 +244,20 @@ class _Rewriter:
             kind = ast.Constant(path.split(".")[1])
             return ast.Yield(_call("meet", ast.Constant("atomic"), self.site(node), kind,
                                    *arguments))
-        if path in names.FENCES:
+        if path in names.IGNORED:
             return ast.Constant(None)
         if path in names.BITS:
-            return _call("bits", ast.Constant(path), *arguments)
-        if path in ("grid", "gridsize", "selp"):
+            width, arrays = names.width_of(self.kernel, self.local, node.args[0])
+            return _call("bits", ast.Constant(path), *arguments, ast.Constant(width),
+                         *map(self.value, arrays))
+        if path in ("grid", "gridsize", "selp", "fma", "lanemask_lt"):
             return _call(path, line, *arguments)
+        if path == "const.array_like":
+            return _call("constant", line, *arguments)
+        if path == "cbrt":
+            return _call("math", line, ast.Constant(path), *arguments)
+        if path.startswith("fp16.") and path[5:] in names.FP16:
+            return _call("fp16", line, ast.Constant(path[5:]), *arguments)
         if isinstance(callee, Kernel):
             return ast.YieldFrom(_call("call", self.site(node), self.const(callee), *arguments))
         name = names.math_name(callee)
@@ -250,8 +265,11 @@ class _Rewriter:
             return _call("math", line, ast.Constant(name), *arguments)
         if callee in names.CASTS and len(arguments) == 1:
             return _call("cast", line, self.const(names.CASTS[callee]), *arguments)
-        if callee in (min, max, abs, len):
-            return _call(callee.__name__, line, *arguments)
+        if callee in names.EXTREMES:
+            return _call("extreme", line, self.const(names.EXTREMES[callee]), *arguments)
+        if callee in (abs, np.abs, len, round, divmod):
+            word = "abs" if callee is np.abs else callee.__name__
+            return _call(word, line, *arguments)
         return names.refuse(node, f"{ast.unparse(node.func)}() cannot be called in a kernel")
 
 

@@ -10,15 +10,35 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from distlearn.kernels import atomics
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.dialect import MATH
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.intrinsics import BYTES, VECTORS, Vector, flattened, vector_of
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.memory import Global, indices_of, row_major, shape_of, slice_axis
-from distlearn.kernels.names import CASTS, bits
+from distlearn.kernels.memory import (
+    Constant,
+    Global,
+    array_attribute,
+    indices_of,
+    item,
+    row_major,
+    shape_of,
+    slice_axis,
+    writable,
+)
+from distlearn.kernels.names import FP16, bits, check_axes, element_type, width
 from distlearn.kernels.oracle import tiles
-from distlearn.kernels.oracle.arithmetic import REAL, binary, cast, narrow, plain
+from distlearn.kernels.oracle.arithmetic import (
+    REAL,
+    binary,
+    cast,
+    fused,
+    narrow,
+    plain,
+    rounded,
+    wrap,
+)
 from distlearn.kernels.oracle.tiles import Tile
 
 if TYPE_CHECKING:
@@ -141,43 +161,81 @@ class Thread:
             self.block.grid.tally.row(line)[FLOPS] += flops
         return result
 
-    def unary(self, kind: str, a: Any) -> Any:
-        """``-a``, ``+a``, ``not a`` or ``~a``."""
-        if kind == "Not":
+    def unary(self, line: int, kind: str, a: Any) -> Any:
+        """``-a``, ``+a``, ``not a`` or ``~a``; of a truth ``~`` gives the other, as in numba."""
+        if kind == "Not" or (kind == "Invert" and isinstance(a, bool | np.bool_)):
             return not a
+        if kind == "Invert" and isinstance(a, REAL):
+            raise KernelError("unsupported", "operation ~ of floats", line=line)
         if kind == "USub":
-            return -a
+            return -a if isinstance(a, REAL) else wrap(-int(a))
         return ~int(a) if kind == "Invert" else a
 
-    def bits(self, name: str, value: Any) -> int:
-        """``cuda.popc`` and ``cuda.ffs``."""
-        return bits(name, int(value))
+    def bits(self, name: str, value: Any, known: int, *arrays: Any) -> int:
+        """``cuda.popc``, ``ffs``, ``clz`` and ``brev``."""
+        return bits(name, int(value), width(known, list(arrays)))
 
     def math(self, line: int, name: str, *arguments: Any) -> Any:
         """A function of the math module; integers become float64 as in numba."""
         function, flops = MATH[name]
+        values = [a if isinstance(a, REAL) else np.float64(a) for a in arguments]
+        if name == "ldexp":
+            values[1] = int(arguments[1])
         self.block.grid.tally.row(line)[FLOPS] += flops
-        result = function(*(a if isinstance(a, REAL) else np.float64(a) for a in arguments))
-        return bool(result) if isinstance(result, np.bool_) else result
+        result = function(*values)
+        return tuple(map(plain, result)) if isinstance(result, tuple) else plain(result)
+
+    def fma(self, line: int, a: Any, b: Any, c: Any) -> Any:
+        """``cuda.fma``: rounded once where a product of float32 is exact in float64."""
+        self.block.grid.tally.row(line)[FLOPS] += 2
+        return fused(*(x if isinstance(x, REAL) else np.float64(x) for x in (a, b, c)))
+
+    def fp16(self, line: int, name: str, *arguments: Any) -> Any:
+        """An operation of ``cuda.fp16``."""
+        function, flops = FP16[name]
+        self.block.grid.tally.row(line)[FLOPS] += flops
+        result = function(*map(np.float16, arguments))
+        return bool(result) if isinstance(result, np.bool_) else np.float16(result)
+
+    def parts(self, line: int, value: Any, wanted: int) -> tuple[Any, ...]:
+        """The items of a tuple for so many names."""
+        if not isinstance(value, tuple) or len(value) != wanted:
+            raise KernelError("unsupported", f"{wanted} names want {wanted} values", line=line)
+        return value
+
+    def constant(self, line: int, array: Any) -> Constant:
+        """``cuda.const.array_like``."""
+        if not isinstance(array, Constant):
+            raise KernelError("unsupported", "const.array_like takes a numpy array known before "
+                              "the launch", line=line)
+        return array
 
     def cast(self, line: int, kind: Any, value: Any) -> Any:
         """``float32(value)`` and its like."""
         return cast(line, kind, value)
 
-    def min(self, line: int, *items: Any) -> Any:
-        """The least; mixed types as numba promotes them."""
-        return _extreme(np.minimum, items)
-
-    def max(self, line: int, *items: Any) -> Any:
-        """The greatest."""
-        return _extreme(np.maximum, items)
+    def extreme(self, line: int, function: Any, *items: Any) -> Any:
+        """``min`` and ``max``; mixed types as numba promotes them."""
+        if any(isinstance(item, tuple | Global | Small) for item in items):
+            raise KernelError("unsupported", "min and max take numbers", line=line)
+        return _extreme(function, items)
 
     def abs(self, line: int, value: Any) -> Any:
         """Magnitude."""
-        return abs(value)
+        return abs(value) if isinstance(value, REAL) else wrap(abs(value))
+
+    def round(self, line: int, value: Any, digits: Any = None) -> Any:
+        """To the nearest integer, or to so many digits; halves to even."""
+        return rounded(value, digits, line)
+
+    def divmod(self, line: int, a: Any, b: Any) -> Any:
+        """``a // b, a % b``."""
+        return self.op(line, "FloorDiv", a, b), self.op(line, "Mod", a, b)
 
     def len(self, line: int, array: Any) -> int:
         """Length of an array's first axis, or of a tuple."""
+        if not isinstance(array, tuple | Global | Small):
+            raise KernelError("unsupported", "len takes an array or a tuple", line=line)
         return len(array) if isinstance(array, tuple) else int(array.shape[0])
 
     def range(self, *numbers: Any) -> range:
@@ -196,14 +254,20 @@ class Thread:
             raise KernelError("unsupported", f"cuda.{path} is not modelled", line=line)
         return self.place[path]
 
+    def lanemask_lt(self, line: int) -> int:
+        """``cuda.lanemask_lt()``."""
+        return (1 << self.place["laneid"]) - 1
+
     def grid(self, line: int, ndim: int) -> Any:
         """``cuda.grid(ndim)``."""
+        check_axes(ndim, line)
         p = self.place
         at = tuple(p[f"blockIdx.{d}"] * p[f"blockDim.{d}"] + p[f"threadIdx.{d}"] for d in "xyz")
         return at[0] if ndim == 1 else at[:ndim]
 
     def gridsize(self, line: int, ndim: int) -> Any:
         """``cuda.gridsize(ndim)``."""
+        check_axes(ndim, line)
         sizes = tuple(self.place[f"gridDim.{d}"] * self.place[f"blockDim.{d}"] for d in "xyz")
         return sizes[0] if ndim == 1 else sizes[:ndim]
 
@@ -211,10 +275,8 @@ class Thread:
         """``array.shape``, ``.ndim``, ``.size``, ``.dtype``; ``.x`` of a vector."""
         if isinstance(value, Vector) and name in "xyzw"[:len(value)]:
             return value["xyzw".index(name)]
-        if isinstance(value, Global | Small) and name in ("shape", "ndim", "size", "dtype"):
-            found = {"shape": value.shape, "ndim": len(value.shape), "dtype": value.dtype.type,
-                     "size": math.prod(value.shape)}
-            return found[name]
+        if isinstance(value, Global | Small):
+            return array_attribute(value, name, line)
         raise KernelError("unsupported", f"values have no .{name} in a kernel", line=line)
 
     # ---- memory
@@ -222,14 +284,16 @@ class Thread:
     def shared(self, site: int, shape: Any, dtype: Any) -> Small:
         """The block's array of this declaration."""
         if shape == 0:
-            return self.block.dynamic(CASTS[dtype])
-        return self.block.shared(self.key(site), shape_of(shape, self.line_of(site),
-                                                          "shared.array"), CASTS[dtype])
+            return self.block.dynamic(element_type(dtype, self.line_of(site)))
+        line = self.line_of(site)
+        return self.block.shared(self.key(site), shape_of(shape, line, "shared.array"),
+                                 element_type(dtype, line))
 
     def local(self, site: int, shape: Any, dtype: Any) -> Small:
         """An array of this thread alone."""
-        return Small.new("local", 0, shape_of(shape, self.line_of(site), "local.array"),
-                         CASTS[dtype])
+        line = self.line_of(site)
+        return Small.new("local", 0, shape_of(shape, line, "local.array"),
+                         element_type(dtype, line))
 
     def element(self, site: int, array: Any, index: Any) -> int:
         """Position in the flat memory, after the check of every index against its extent."""
@@ -247,7 +311,7 @@ class Thread:
 
     def inside(self, line: int, array: Global | Small, axis: int, i: Any, n: int) -> int:
         """An index of an axis with ``n`` elements."""
-        if isinstance(i, REAL):
+        if not isinstance(i, int):
             raise KernelError("unsupported", f"index {i} is no integer", line=line)
         if not 0 <= i < n:
             name = array.name if isinstance(array, Global) else f"the {array.space} array"
@@ -286,7 +350,9 @@ class Thread:
     def load(self, site: int, array: Any, index: Any) -> Any:
         """Read an element, or an item of a tuple."""
         if isinstance(array, tuple):
-            return array[index]
+            return item(array, index, self.line_of(site))
+        if isinstance(array, Constant) and self.view(site, array, index) is None:
+            return plain(array.memory.flat[self.element(site, array, index)], self.line_of(site))
         if type(index) is not int or len(array.shape) > 1:
             part = self.view(site, array, index)
             if part is not None:
@@ -298,10 +364,12 @@ class Thread:
                                   "it is written", line=self.line_of(site))
             return plain(array.flat[flat])
         self.block.touch(self, "R", site, array, flat)
-        return plain((array.memory if isinstance(array, Global) else array).flat[flat])
+        return plain((array.memory if isinstance(array, Global) else array).flat[flat],
+                     self.line_of(site))
 
     def store(self, site: int, array: Any, index: Any, value: Any) -> None:
         """Write an element."""
+        writable(array, self.line_of(site))
         flat = self.element(site, array, index)
         if isinstance(array, Small) and array.space == "local":
             array.flat[flat] = self.stored(site, array, value)
@@ -312,6 +380,8 @@ class Thread:
 
     def stored(self, site: int, array: Global | Small, value: Any) -> Any:
         """A value as the array takes it."""
+        if not isinstance(value, (int, np.bool_, *REAL)):
+            raise KernelError("unsupported", "what is stored is no number", line=self.line_of(site))
         return narrow(self.line_of(site), array.dtype, int(value)) if (
             array.dtype.kind in "iu") else value
 
@@ -360,29 +430,19 @@ class Thread:
 
     def atomic(self, site: int, kind: str, array: Any, index: Any, *values: Any) -> Any:
         """Read, change and write an element in one step; gives the old value."""
+        line = self.line_of(site)
+        atomics.check(kind, array, line)
         flat = self.element(site, array, index)
         store = array.memory.flat if isinstance(array, Global) else array.flat
         self.block.touch(self, "A", site, array, flat)
-        old = plain(store[flat])
-        new = changed(kind, old, values, self.line_of(site))
+        old = plain(store[flat], line)
+        new = atomics.changed(kind, old, tuple(
+            atomics.operand(array.dtype, value, line) for value in values))
         if array.dtype.kind in "iu":
-            new = narrow(self.line_of(site), array.dtype, int(new))
+            new = narrow(line, array.dtype, int(new))
         store[flat] = new
         self.block.grid.writes += bool(store[flat] != old)
         return old
-
-
-def changed(kind: str, old: Any, values: tuple[Any, ...], line: int) -> Any:
-    """What an atomic writes."""
-    if kind == "cas":
-        return values[1] if old == values[0] else old
-    value = values[0]
-    simple = {"add": lambda: old + value, "sub": lambda: old - value, "exch": lambda: value,
-              "max": lambda: max(old, value), "min": lambda: min(old, value),
-              "and_": lambda: old & value, "or_": lambda: old | value, "xor": lambda: old ^ value}
-    if kind not in simple:
-        raise KernelError("unsupported", f"cuda.atomic.{kind} is not modelled", line=line)
-    return simple[kind]()
 
 
 def _extreme(function: Any, items: tuple[Any, ...]) -> Any:
@@ -392,7 +452,7 @@ def _extreme(function: Any, items: tuple[Any, ...]) -> Any:
         for item in typed[1:]:
             result = function(result, item)
         return result
-    return (min if function is np.minimum else max)(items)
+    return (min if function in (np.minimum, np.fmin) else max)(items)
 
 
 def _same(a: Any, b: Any) -> bool:

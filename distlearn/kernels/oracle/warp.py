@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from distlearn.kernels.errors import KernelError
 from distlearn.kernels.oracle.tiles import collective
 
 if TYPE_CHECKING:
@@ -26,15 +26,17 @@ def exchange(block: Block, met: dict[int, Meeting]) -> dict[int, Any]:
         return dict.fromkeys(lanes)
     if what.startswith("wmma."):
         return dict.fromkeys(lanes, collective(block, met))
+    if what.startswith("match"):
+        return _match(what, lanes, arguments)
     return (_shuffle if what.startswith("shfl") else _vote)(what, lanes, arguments)
 
 
 def _shuffle(what: str, lanes: list[int], arguments: dict[int, tuple[Any, ...]]) -> dict[int, Any]:
     answers = {}
     for lane in lanes:
-        own, offset = arguments[lane][1], int(arguments[lane][2])
+        own, offset = arguments[lane][1], int(arguments[lane][2]) % 32
         at = lane % 32
-        source = {"shfl_sync": offset % 32, "shfl_up_sync": at - offset,
+        source = {"shfl_sync": offset, "shfl_up_sync": at - offset,
                   "shfl_down_sync": at + offset, "shfl_xor_sync": at ^ offset}[what]
         asked = lane - at + source
         answers[lane] = arguments[asked][1] if 0 <= source < 32 and asked in arguments else own
@@ -44,11 +46,31 @@ def _shuffle(what: str, lanes: list[int], arguments: dict[int, tuple[Any, ...]])
 def _vote(what: str, lanes: list[int], arguments: dict[int, tuple[Any, ...]]) -> dict[int, Any]:
     truths = {lane: what == "activemask" or bool(arguments[lane][1]) for lane in lanes}
     if what in ("ballot_sync", "activemask"):
-        result: Any = sum(1 << lane % 32 for lane, truth in truths.items() if truth)
+        result: Any = _mask(lane for lane, truth in truths.items() if truth)
+        result = result if what == "activemask" else signed(result)
     elif what == "all_sync":
         result = all(truths.values())
     elif what == "any_sync":
         result = any(truths.values())
-    else:
-        raise KernelError("unsupported", f"cuda.{what} is not modelled")
+    else:  # eq_sync
+        result = len(set(truths.values())) == 1
     return dict.fromkeys(lanes, result)
+
+
+def _match(what: str, lanes: list[int], arguments: dict[int, tuple[Any, ...]]) -> dict[int, Any]:
+    """The lanes with the same value, or all lanes if they all have it."""
+    masks = {lane: signed(_mask(other for other in lanes
+                                if arguments[other][1] == arguments[lane][1])) for lane in lanes}
+    if what == "match_any_sync":
+        return masks
+    alike = masks[lanes[0]] == signed(_mask(lanes))
+    return {lane: (masks[lane] if alike else 0, alike) for lane in lanes}
+
+
+def _mask(lanes: Iterable[int]) -> int:
+    return sum(1 << lane % 32 for lane in lanes)
+
+
+def signed(mask: int) -> int:
+    """A mask of lanes as numba's int32 has it: lane 31 is the sign."""
+    return mask - (1 << 32) if mask >> 31 else mask

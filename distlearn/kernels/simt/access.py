@@ -20,7 +20,7 @@ from distlearn.kernels import intrinsics
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Global, row_major, slice_axis
-from distlearn.kernels.simt.numbers import Whole, binary, fits, integer, numeric
+from distlearn.kernels.simt.numbers import VALUES, Whole, binary, fitted, integer, numeric
 from distlearn.kernels.simt.space import Array, Mask, Space, Sym, Vec, sym
 
 ITEMS_LCM = LINE_BYTES
@@ -236,13 +236,15 @@ def in_block(space: Space, base: Vec | None, at: Whole) -> Whole:
 
 def to_store(line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> Any:
     """A value as an array of ``dtype`` takes it."""
+    if not isinstance(value, VALUES):
+        raise KernelError("unsupported", "what is stored is no number", line=line)
     if dtype.kind in "iu":
         value = numeric(value)
         if isinstance(value, np.ndarray):
             value = value.astype(np.int64) if value.dtype.kind in "fV" else value
         else:
             value = int(value)
-        fits(line, dtype, value, mask)
+        return fitted(mask.space, line, dtype, value, mask)
     return value
 
 

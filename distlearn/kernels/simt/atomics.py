@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from distlearn.kernels.atomics import changed, operand
 from distlearn.kernels.counters import WARP
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.oracle.arithmetic import narrow, plain
-from distlearn.kernels.oracle.thread import changed
 from distlearn.kernels.simt.space import Array, Mask, Space
 
 # What numpy can do in order, element by element, in one call.
@@ -32,6 +32,9 @@ def apply(line: int, kind: str, store: Array, where: Array, values: list[Array],
           used: bool) -> tuple[Array | None, int]:
     """Change the elements; gives the old values, and how many were changed (at least)."""
     value = values[0]
+    if store.dtype.kind in "fV":  # as numba casts them
+        values = [v.astype(store.dtype, copy=False) for v in values]
+        value = values[0]
     if _in_one_call(kind, store, where, value):
         if not used:
             before = store[where]
@@ -42,9 +45,10 @@ def apply(line: int, kind: str, store: Array, where: Array, values: list[Array],
     old = []
     count = 0
     for n, element in enumerate(where.tolist()):
-        before = plain(store[element])
+        before = plain(store[element], line)
         try:
-            new = changed(kind, before, tuple(plain(v[n]) for v in values), line)
+            new = changed(kind, before, tuple(operand(store.dtype, plain(v[n]), line)
+                                              for v in values))
             if store.dtype.kind in "iu":
                 new = narrow(line, store.dtype, int(new))
         except KernelError as error:

@@ -14,7 +14,8 @@ from distlearn.kernels.counters import INDEX, WARP
 from distlearn.kernels.dialect import MATH
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.intrinsics import VECTORS, WIDTHS, Vector, flattened, vector_of
-from distlearn.kernels.memory import Global, shape_of
+from distlearn.kernels.memory import Constant, Global, array_attribute, item, shape_of
+from distlearn.kernels.oracle.arithmetic import fused, rounded
 from distlearn.kernels.simt import tiles
 from distlearn.kernels.simt.access import Shared, Storage
 from distlearn.kernels.simt.local import Local
@@ -27,7 +28,7 @@ from distlearn.kernels.simt.numbers import (
     select,
     truth,
 )
-from distlearn.kernels.simt.space import Mask
+from distlearn.kernels.simt.space import Array, Mask, Space, Sym
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.frame import Frame
@@ -47,12 +48,14 @@ def find(callee: Any, path: str, node: ast.Call, used: bool = True) -> Call:
             line, kind, array(a[0], line), a[1], a[2:], mask, used)
     if path in names.BARRIERS:
         return lambda frame, line, site, a, mask: _barrier(frame, line, path, a, mask)
-    if path in names.FENCES:
+    if path in names.IGNORED:
         return lambda frame, line, site, a, mask: None
-    if path in names.BITS:
-        return lambda frame, line, site, a, mask: _bits(path, a[0])
     if path in names.SHUFFLES:
         return lambda frame, line, site, a, mask: _shuffle(frame, path, a, mask)
+    if path in names.MATCHES:
+        return lambda frame, line, site, a, mask: _match(frame, path, a, mask)
+    if path.startswith("fp16.") and path[5:] in names.FP16:
+        return lambda frame, line, site, a, mask: _fp16(frame, line, path[5:], a, mask)
     if path in names.VOTES:
         return lambda frame, line, site, a, mask: _vote(frame, path, a, mask)
     if path.startswith("intrinsics.wmma."):
@@ -68,22 +71,17 @@ def find(callee: Any, path: str, node: ast.Call, used: bool = True) -> Call:
         of, parts = VECTORS[path]
         return lambda frame, line, site, a, mask: vector_of(Vector(
             cast(frame.space, line, of, v, mask) for v in flattened(a)), parts, line)
-    name = names.math_name(callee)
+    name = "cbrt" if path == "cbrt" else names.math_name(callee)
     if name:
         return lambda frame, line, site, a, mask: _math(frame, line, name, a, mask)
     if not path and callee in names.CASTS and len(node.args) == 1:
         kind_ = names.CASTS[callee]
         return lambda frame, line, site, a, mask: cast(frame.space, line, kind_, a[0], mask)
-    if callee in (min, max):
-        ufunc = np.minimum if callee is min else np.maximum
+    if callee in names.EXTREMES:
+        ufunc = names.EXTREMES[callee]
         return lambda frame, line, site, a, mask: _extreme(frame, line, ufunc, a)
-    if callee is abs:
-        return lambda frame, line, site, a, mask: _extreme(
-            frame, line, np.maximum, [a[0], binary(frame.space, line, "Sub", 0, a[0], mask)]
-        ) if not is_real(a[0]) else abs(a[0])
-    if callee is len:
-        return lambda frame, line, site, a, mask: (
-            len(a[0]) if isinstance(a[0], tuple) else int(a[0].shape[0]))
+    if callee in BUILTINS:
+        return BUILTINS[callee]
     return names.refuse(node, f"{ast.unparse(node.func)}() cannot be called in a kernel")
 
 
@@ -98,10 +96,8 @@ def attribute(value: Any, name: str, line: int) -> Any:
     """``array.shape``, ``.ndim``, ``.size``, ``.dtype``."""
     if isinstance(value, Vector) and name in "xyzw"[:len(value)]:
         return value["xyzw".index(name)]
-    if isinstance(value, Global | Shared | Local) and name in ("shape", "ndim", "size", "dtype"):
-        found = {"shape": value.shape, "ndim": len(value.shape), "dtype": value.dtype.type,
-                 "size": math.prod(value.shape)}
-        return found[name]
+    if isinstance(value, Global | Shared | Local):
+        return array_attribute(value, name, line)
     raise KernelError("unsupported", f"values have no .{name} in a kernel", line=line)
 
 
@@ -127,7 +123,30 @@ def _linear(frame: Frame, line: int) -> Any:
     return result
 
 
+def pick(space: Space, line: int, items: tuple[Any, ...], at: Any, mask: Mask) -> Any:
+    """An item of a tuple; each thread its own where the index differs and the items are numbers."""
+    if isinstance(at, bool):
+        at = int(at)
+    if not isinstance(at, Sym | np.ndarray) or is_real(at):
+        return item(items, at, line)
+    lanes = np.broadcast_to(numeric(at), space.shape)
+    outside = space.mask(((lanes < -len(items)) | (lanes >= len(items))) & mask.array, False)
+    if outside is not None:
+        first = int(lanes.flat[outside.index[0]])
+        raise KernelError("out_of_bounds", f"index {first} of a tuple of {len(items)}", line=line,
+                          **outside.first)
+    result = items[0]
+    for n, value in enumerate(items[1:], 1):
+        here = space.truth(lanes % len(items) == n, False)
+        if here is True:
+            return value
+        if isinstance(here, Mask):
+            result = select(space, here, value, result, line)
+    return result
+
+
 def _grid(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+    names.check_axes(a[0], line)
     p, space = frame.machine.places, frame.space
     at = tuple(binary(space, line, "Add", binary(
         space, line, "Mult", p["blockIdx." + d], p["blockDim." + d], mask),
@@ -136,6 +155,7 @@ def _grid(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
 
 
 def _gridsize(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+    names.check_axes(a[0], line)
     p, space = frame.machine.places, frame.space
     sizes = tuple(binary(space, line, "Mult", p["gridDim." + d], p["blockDim." + d], mask)
                   for d in "xyz")
@@ -150,7 +170,7 @@ def _selp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
 
 
 def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Shared:
-    machine, kind = frame.machine, np.dtype(names.CASTS[a[1]])
+    machine, kind = frame.machine, np.dtype(names.element_type(a[1], line))
     arrays = machine.shared
     if a[0] == 0:
         if "dynamic" not in arrays:
@@ -164,7 +184,7 @@ def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Sha
 
 
 def _local(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Local:
-    return Local(frame.machine, shape_of(a[0], line, "local.array"), names.CASTS[a[1]])
+    return Local(frame.machine, shape_of(a[0], line, "local.array"), names.element_type(a[1], line))
 
 
 def _barrier(frame: Frame, line: int, what: str, a: list[Any], mask: Mask) -> Any:
@@ -179,13 +199,99 @@ def _barrier(frame: Frame, line: int, what: str, a: list[Any], mask: Mask) -> An
     return found.astype(np.int64).reshape(*space.shape[:3], 1, 1, 1)
 
 
-def _bits(what: str, value: Any) -> Any:
-    if isinstance(value, int):
-        return names.bits(what, value)
-    whole = np.asarray(numeric(value)).astype(np.int64)
-    if what == "ffs":  # all bits up to the lowest that is set
-        whole = np.where(whole == 0, 0, whole ^ (whole - 1))
+def bits(name: str, known: int) -> Call:
+    """``cuda.popc`` and its like, of an integer of the bits that `names.width_of` has found."""
+    def run(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+        value, width = a[0], names.width(known, a[1:])
+        if isinstance(value, int | Mask) and not isinstance(value, Mask):
+            return names.bits(name, int(value), width)
+        if is_real(value):
+            raise KernelError("unsupported", f"cuda.{name} takes an integer", line=line)
+        whole = np.asarray(numeric(value)).astype(np.int64)
+        if width < 64:
+            whole = whole & ((1 << width) - 1)
+        if name == "popc":
+            return _ones(whole)
+        if name == "ffs":  # all bits up to the lowest that is set
+            return _ones(np.where(whole == 0, 0, whole ^ (whole - 1)))
+        if name == "clz":
+            for step in (1, 2, 4, 8, 16, 32):
+                whole = whole | (whole.view(np.uint64) >> np.uint64(step)).view(np.int64)
+            return width - _ones(whole)
+        turned = np.zeros_like(whole)
+        for bit in range(width):
+            turned |= ((whole >> bit) & 1) << (width - 1 - bit)
+        return turned
+    return run
+
+
+def _ones(whole: Array) -> Array:
     return np.bitwise_count(whole.view(np.uint64)).astype(np.int64)
+
+
+def _lanemask_lt(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+    lane = special(frame, "laneid", line)
+    return (np.int64(1) << numeric(lane)) - 1
+
+
+def _fma(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+    frame.machine.tally.row(line)[FLOPS] += 2 * mask.count
+    return fused(*(v if is_real(v) else np.float64(numeric(v)) for v in a))
+
+
+def _fp16(frame: Frame, line: int, name: str, a: list[Any], mask: Mask) -> Any:
+    function, flops = names.FP16[name]
+    frame.machine.tally.row(line)[FLOPS] += flops * mask.count
+    result = np.asarray(function(*(np.asarray(numeric(v)).astype(np.float16) for v in a)))
+    if result.dtype.kind == "b":
+        return frame.space.truth(result, False)
+    result = result.astype(np.float16)
+    return result if result.shape else np.float16(result)
+
+
+def _constant(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Constant:
+    if not isinstance(a[0], Constant):
+        raise KernelError("unsupported", "const.array_like takes a numpy array known before the "
+                          "launch", line=line)
+    return a[0]
+
+
+def _len(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> int:
+    if not isinstance(a[0], tuple | Global | Shared | Local):
+        raise KernelError("unsupported", "len takes an array or a tuple", line=line)
+    return len(a[0]) if isinstance(a[0], tuple) else int(a[0].shape[0])
+
+
+def _abs(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+    if is_real(a[0]):
+        return abs(a[0])
+    return _extreme(frame, line, np.maximum, [a[0], binary(
+        frame.space, line, "Sub", 0, a[0], mask)])
+
+
+def _round(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+    value, digits = a[0], a[1] if len(a) > 1 else None
+    if not isinstance(value, np.ndarray) and not isinstance(digits, Sym | np.ndarray):
+        return value if isinstance(value, Sym) else rounded(value, digits, line)
+    if digits is None:
+        bad = frame.space.mask(~np.isfinite(value) & mask.array, False)
+        if bad is not None and is_real(value):
+            raise KernelError("unsupported", "round of what is not finite is no integer",
+                              line=line, **bad.first)
+        return np.rint(value).astype(np.int64) if is_real(value) else value
+    if is_real(digits):
+        raise KernelError("unsupported", "round takes an integer number of digits", line=line)
+    scale = np.float64(10) ** numeric(digits)
+    return (np.rint(value * scale) / scale).astype(value.dtype) if is_real(value) else value
+
+
+def _divmod(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+    from distlearn.kernels.simt.frame import operate
+
+    return tuple(operate(frame, line, kind, a[0], a[1], mask) for kind in ("FloorDiv", "Mod"))
+
+
+BUILTINS: dict[Any, Call] = {abs: _abs, np.abs: _abs, len: _len, round: _round, divmod: _divmod}
 
 
 def _syncwarp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> None:
@@ -194,39 +300,55 @@ def _syncwarp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> N
 
 SIMPLE: dict[str, Call] = {
     "grid": _grid, "gridsize": _gridsize, "selp": _selp, "shared.array": _shared,
-    "local.array": _local, "syncwarp": _syncwarp,
+    "local.array": _local, "syncwarp": _syncwarp, "lanemask_lt": _lanemask_lt, "fma": _fma,
+    "const.array_like": _constant,
 }
 
 
 def _math(frame: Frame, line: int, name: str, a: list[Any], mask: Mask) -> Any:
     function, flops = MATH[name]
     frame.machine.tally.row(line)[FLOPS] += flops * mask.count
-    result = function(*(v if is_real(v) else np.float64(numeric(v)) for v in a))
-    if isinstance(result, np.ndarray) and result.dtype.kind == "b":
-        return frame.space.truth(result, False)
-    return bool(result) if isinstance(result, np.bool_) else result
+    values = [v if is_real(v) else np.float64(numeric(v)) for v in a]
+    if name == "ldexp":
+        values[1] = np.asarray(numeric(a[1])).astype(np.int32)
+    result = function(*values)
+    return tuple(_plain(frame, part) for part in result) if isinstance(
+        result, tuple) else _plain(frame, result)
+
+
+def _plain(frame: Frame, value: Any) -> Any:
+    """What numpy has computed as a value of all threads."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "b":
+            return frame.space.truth(value, False)
+        return value.astype(np.int64) if value.dtype.kind in "iu" else value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def _extreme(frame: Frame, line: int, function: Any, items: list[Any]) -> Any:
-    result = items[0]
-    for item in items[1:]:
-        if is_real(result) or is_real(item) or isinstance(result, np.ndarray) or isinstance(
-                item, np.ndarray):
-            result = function(numeric(result), numeric(item))
+    if any(isinstance(value, tuple | Global | Shared | Local) for value in items):
+        raise KernelError("unsupported", "min and max take numbers", line=line)
+    result, sign = items[0], "Lt" if function in (np.minimum, np.fmin) else "Gt"
+    for value in items[1:]:
+        if is_real(result) or is_real(value) or isinstance(result, np.ndarray) or isinstance(
+                value, np.ndarray):
+            result = function(numeric(result), numeric(value))
             continue
-        least = compare(frame.space, line, "Lt" if function is np.minimum else "Gt", item, result)
+        least = compare(frame.space, line, sign, value, result)
         if isinstance(least, Mask):
-            result = select(frame.space, least, item, result, line)
+            result = select(frame.space, least, value, result, line)
         else:
-            result = item if least else result
+            result = value if least else result
     return int(result) if isinstance(result, np.integer) else result
 
 
 def _shuffle(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
     space = frame.space
     own = space.rows(np.asarray(numeric(a[1])), 0)
-    offset, lane = space.rows(np.asarray(numeric(a[2])), 0), np.arange(WARP)
-    source = {"shfl_sync": offset % WARP, "shfl_up_sync": lane - offset,
+    offset, lane = space.rows(np.asarray(numeric(a[2])), 0) % WARP, np.arange(WARP)
+    source = {"shfl_sync": offset, "shfl_up_sync": lane - offset,
               "shfl_down_sync": lane + offset, "shfl_xor_sync": lane ^ offset}[what]
     inside = (source >= 0) & (source < WARP)
     source = np.where(inside, source, lane)
@@ -239,13 +361,41 @@ def _vote(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
     test = what == "activemask" or truth(space, a[1])
     rows = mask.rows & (test.rows if isinstance(test, Mask) else test)
     if what in ("ballot_sync", "activemask"):
-        result = (rows.astype(np.int64) << np.arange(WARP)).sum(axis=1, keepdims=True)
+        result: Any = _lanes_mask(rows, what == "ballot_sync")
     elif what == "all_sync":
         result = (rows == mask.rows).all(axis=1, keepdims=True)
+    elif what == "eq_sync":
+        result = (rows == mask.rows).all(axis=1, keepdims=True) | ~rows.any(axis=1, keepdims=True)
     else:
         result = rows.any(axis=1, keepdims=True)
     made = threads(space, np.broadcast_to(result, rows.shape))
     return space.truth(made, False) if made.dtype.kind == "b" else made
+
+
+def _lanes_mask(rows: Array, signed: bool) -> Array:
+    """A bit for each lane; numba's votes are int32, so that lane 31 is the sign."""
+    bit = np.int64(1) << np.arange(WARP)
+    if signed:
+        bit[-1] *= -1
+    mask: Array = (rows * bit).sum(axis=1, keepdims=True)
+    return mask
+
+
+def _match(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
+    """The lanes with the same value, or all lanes if they all have it."""
+    space = frame.space
+    values = space.rows(np.asarray(numeric(a[1])), 0)
+    alike = (values[:, :, None] == values[:, None, :]) & mask.rows[:, None, :]
+    if what == "match_any_sync":
+        bit = np.int64(1) << np.arange(WARP)
+        bit[-1] *= -1
+        return threads(space, (alike * bit).sum(axis=2))
+    first = mask.rows.argmax(axis=1)
+    all_ = (np.take_along_axis(alike, first[:, None, None], axis=1)[:, 0] == mask.rows).all(
+        axis=1, keepdims=True)
+    masks = np.where(all_, _lanes_mask(mask.rows, True), 0)
+    return (threads(space, np.broadcast_to(masks, mask.rows.shape)),
+            space.truth(threads(space, np.broadcast_to(all_, mask.rows.shape)), False))
 
 
 def threads(space: Any, rows: Any) -> Any:

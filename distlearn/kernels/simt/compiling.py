@@ -28,7 +28,7 @@ class Code(Expressions):
 
     def __init__(self, kernel: Kernel, codes: dict[Kernel, Code]) -> None:
         super().__init__(kernel, codes)
-        self.body = self.block(kernel.tree.body)
+        self.body = self.block(self.tree.body)
 
     def block(self, statements: list[ast.stmt]) -> Stmt:
         """Statements one after another, while threads are left."""
@@ -77,6 +77,9 @@ class Code(Expressions):
             inner = [e.id for e in node.elts if isinstance(e, ast.Name)]
 
             def unpack(frame: Frame, mask: Mask, value: Any) -> None:
+                if not isinstance(value, tuple) or len(value) != len(inner):
+                    raise KernelError("unsupported", f"{len(inner)} names want {len(inner)} values",
+                                      line=line)
                 for name, item in zip(inner, value, strict=True):
                     frame.assign(name, item, mask, line)
             return unpack
@@ -169,10 +172,7 @@ class Code(Expressions):
 
     def do_for(self, node: ast.For) -> Stmt:
         """Compile ``for``."""
-        if node.orelse or not isinstance(node.target, ast.Name) or not (
-                isinstance(node.iter, ast.Call) and not node.iter.keywords
-                and names.resolve(self.kernel, self.local, node.iter.func) is range):
-            names.refuse(node, "loops are written `for name in range(...)`, without else")
+        assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
         bounds = [self.value(a) for a in node.iter.args]
         name, line, body = node.target.id, node.lineno, self.block(node.body)
 

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from distlearn.kernels import names
+from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.lowering import lowered
 from distlearn.kernels.simt import calls
 from distlearn.kernels.simt.frame import Frame, load, operate
 from distlearn.kernels.simt.numbers import binary, compare, is_real, select, truth
@@ -24,7 +26,8 @@ class Expressions:
 
     def __init__(self, kernel: Kernel, codes: dict[Kernel, Any]) -> None:
         self.kernel, self.codes = kernel, codes
-        self.local = names.local_names(kernel.tree)
+        self.tree = lowered(kernel)
+        self.local = names.local_names(self.tree)
         self.stored: set[str] = set()
         self.unused: ast.expr | None = None  # an expression that is a statement
         self.dynamic: set[int] = set()  # item sizes of dynamic shared arrays
@@ -96,13 +99,15 @@ class Expressions:
 
         def run(frame: Frame, mask: Mask) -> Any:
             value = operand(frame, mask)
-            if kind == "Not":
+            if kind == "Not" or (kind == "Invert" and isinstance(value, bool | Mask)):
                 test = truth(frame.space, value)
                 return frame.space.truth(~test.array, test.static) if isinstance(
                     test, Mask) else not test
             if kind == "UAdd":
                 return value
             if kind == "Invert":
+                if is_real(value):
+                    raise KernelError("unsupported", "operation ~ of floats", line=line)
                 return binary(frame.space, line, "Sub", -1, value, mask)
             if is_real(value):
                 return -value
@@ -164,11 +169,22 @@ class Expressions:
             return select(frame.space, yes, body(frame, yes), other(frame, no), line)
         return run
 
+    def of_namedexpr(self, node: ast.NamedExpr) -> Expr:
+        """Compile ``namedexpr``."""
+        value, name, line = self.value(node.value), node.target.id, node.lineno
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            result = value(frame, mask)
+            frame.assign(name, result, mask, line)
+            return result
+        return run
+
     def of_call(self, node: ast.Call) -> Expr:
         """Compile ``call``."""
         callee = names.resolve(self.kernel, self.local, node.func)
-        arguments = [self.value(a) for a in (*node.args, *(k.value for k in node.keywords))]
+        arguments = [self.value(a) for a in node.args]
         path = names.path_of(callee)
+        names.check_arguments(node, path, callee)
         if path.startswith("atomic.") or path in names.STORES:
             self.stores_to(node.args[0])
         if path == "shared.array" and ast.unparse(node.args[0]) == "0":
@@ -176,7 +192,12 @@ class Expressions:
         if isinstance(callee, Kernel):
             code = self.codes.get(callee) or type(self)(callee, self.codes)
             return self._device_call(code, arguments, node)
-        function = calls.find(callee, path, node, node is not self.unused)
+        if path in names.BITS:
+            width, arrays = names.width_of(self.kernel, self.local, node.args[0])
+            arguments += map(self.value, arrays)
+            function = calls.bits(path, width)
+        else:
+            function = calls.find(callee, path, node, node is not self.unused)
         line, site = node.lineno, (node.lineno, node.col_offset)
 
         def run(frame: Frame, mask: Mask) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
-from distlearn.kernels.memory import indices_of
+from distlearn.kernels.memory import Constant, indices_of
 from distlearn.kernels.simt import calls, tiles
 from distlearn.kernels.simt.access import view
 from distlearn.kernels.simt.local import Local
@@ -64,12 +64,14 @@ def load(frame: Frame, line: int, base: Any, at: Any, mask: Mask) -> Any:
     if type(base) is Local:
         return base.load(line, at, mask)
     if isinstance(base, tuple):
-        return base[at]
+        return calls.pick(frame.space, line, base, at, mask)
     array = calls.array(base, line)
     if type(at) is tuple or len(array.shape) > 1 or isinstance(at, slice):
         indices, part = indices_of(at, len(array.shape), line)
         if part:
             return view(frame.space, line, array, indices, mask)
+    if type(array) is Constant:
+        return frame.machine.constant(line, array, at, mask)
     return frame.machine.load(line, array, at, mask)
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from distlearn.kernels.atomics import check
 from distlearn.kernels.counters import INDEX, Flow, Tally
 from distlearn.kernels.errors import EXITED, KernelError
 from distlearn.kernels.intrinsics import Vector
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.memory import Global, Memory
+from distlearn.kernels.memory import Constant, Global, Memory, writable
+from distlearn.kernels.oracle.arithmetic import wide
 from distlearn.kernels.simt import atomics
 from distlearn.kernels.simt.access import (
     Shared,
@@ -94,16 +96,31 @@ class Machine:
                         storage, in_block(self.space, storage.base, where), mask, line)
             at, flat = in_block(self.space, array.base, at), array.flat
         if width == 1:
-            return self._value(gather(flat, at))
-        return Vector(self._value(gather(flat, moved(self.space, at, n))) for n in range(width))
+            return self._value(gather(flat, at), line, mask)
+        return Vector(self._value(gather(flat, moved(self.space, at, n)), line, mask)
+                      for n in range(width))
 
-    def _value(self, value: Any) -> Any:
+    def constant(self, line: int, array: Constant, index: Any, mask: Mask) -> Any:
+        """Read an element of constant memory."""
+        at = position(self.space, line, array, index, mask)
+        return self._value(gather(array.memory.flat, at), line, mask)
+
+    def _value(self, value: Any, line: int, mask: Mask) -> Any:
         if isinstance(value, np.ndarray):
             if value.dtype.kind == "b":
                 return self.space.truth(value, False)
+            if value.dtype == np.uint64 and (value >> 63).any():
+                bad = self.space.mask(np.asarray((value >> 63 > 0) & mask.array), False)
+                if bad is not None:
+                    lanes = np.broadcast_to(value, self.space.shape).ravel()
+                    error = wide(line, int(lanes[bad.index[0]]))
+                    error.block, error.thread = bad.first["block"], bad.first["thread"]
+                    raise error
             return value.astype(np.int64) if value.dtype.kind in "iu" else value
         if isinstance(value, np.bool_):
             return bool(value)
+        if isinstance(value, np.uint64) and value >> 63:
+            raise wide(line, int(value))
         return int(value) if isinstance(value, np.integer) else value
 
     def _check_written(self, array: Storage, whole: Whole, mask: Mask, line: int) -> None:
@@ -122,6 +139,7 @@ class Machine:
               width: int = 1) -> None:
         """Write an element, or ``width`` of them, in every active thread."""
         space = self.space
+        writable(array, line)
         at = position(space, line, array, index, mask, width)
         values = [to_store(line, array.dtype, v, mask)
                   for v in (value if width > 1 else (value,))]
@@ -153,6 +171,7 @@ class Machine:
     def atomic(self, line: int, kind: str, array: Global | Shared, index: Any,
                values: list[Any], mask: Mask, used: bool = True) -> Any:
         """Active threads one after another, in their order; the old values if they are used."""
+        check(kind, array, line)
         space, at = self.space, position(self.space, line, array, index, mask)
         local = placed(space, at, mask)
         if isinstance(array, Global):

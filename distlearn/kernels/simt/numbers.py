@@ -67,6 +67,8 @@ def binary(space: Space, line: int, kind: str, a: Any, b: Any, mask: Mask) -> An
                 return a & (b - 1) if kind == "Mod" else a >> (int(b).bit_length() - 1)
         if kind == "Div" or (kind == "Pow" and np.any(b < 0)):
             a = np.float64(a)
+    elif kind == "Pow" and not is_real(b):  # a float keeps its type, in numba as in numpy
+        b = b.astype(a.dtype)
     return OPERATIONS[kind](a, b)
 
 
@@ -139,6 +141,11 @@ def compare(space: Space, line: int, kind: str, a: Any, b: Any) -> Any:
         a = numeric(a)
     if isinstance(b, Mask | bool):
         b = numeric(b)
+    if kind in ("In", "NotIn"):
+        found: bool | Mask = False
+        for item in b:
+            found = space.either(found, compare(space, line, "Eq", a, item))
+        return space.opposite(found) if kind == "NotIn" else found
     if kind not in COMPARE:
         raise KernelError("unsupported", f"comparison {kind}", line=line)
     if isinstance(a, Sym | int) and isinstance(b, Sym | int):
@@ -233,8 +240,19 @@ def cast(space: Space, line: int, kind: Any, value: Any, mask: Mask) -> Any:
         value = int(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "fV":
         value = value.astype(np.int64)
-    fits(line, np.dtype(kind), value, mask)
-    return value
+    return fitted(space, line, np.dtype(kind), value, mask)
+
+
+def fitted(space: Space, line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> Any:
+    """An integer as ``dtype`` holds it: unsigned ones wrap around, others must fit."""
+    if dtype.kind != "u" or dtype.itemsize == 8:
+        fits(line, dtype, value, mask)
+        return value
+    most = np.iinfo(dtype).max
+    if isinstance(value, Sym) and 0 <= value.vec.lo + value.const and (
+            value.vec.hi + value.const <= most):
+        return value
+    return binary(space, line, "BitAnd", value, int(most), mask)
 
 
 def fits(line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> None:

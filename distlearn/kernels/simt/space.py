@@ -278,6 +278,17 @@ class Space:
         made = self.mask(array, static)
         return False if made is None else True if made is self.full else made
 
+    def either(self, a: Mask | bool, b: Mask | bool) -> Mask | bool:
+        """Where one of two truths holds."""
+        if a is True or b is True or not isinstance(a, Mask):
+            return True if a is True else b
+        made = a.either(b) if isinstance(b, Mask) else a
+        return True if made is self.full else made
+
+    def opposite(self, test: Mask | bool) -> Mask | bool:
+        """Where a truth does not hold."""
+        return self.truth(~test.array, test.static) if isinstance(test, Mask) else not test
+
     def rows(self, array: Array, fill: Any) -> Array:
         """An array over the axes as one row a warp; absent threads have ``fill``."""
         if array.shape != self.shape:
