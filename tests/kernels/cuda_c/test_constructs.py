@@ -37,6 +37,11 @@ CONSTRUCTS = {
                              lambda t: t + 5),
     "two steps": ("", "y[t] = 0; for (int i = 0, j = t; i < j; i++, j--) y[t] += i * j;",
                   lambda t: sum(i * (t - i) for i in range(t) if i < t - i)),
+    "bits": ("", "y[t] = __clz(t) + __brev(t) / 65536.0 + __ffs(t) + __clzll((long long)t);",
+             lambda t: 96 - 2 * t.bit_length() + int(f"{t:032b}"[::-1], 2) / 65536
+             + (t & -t).bit_length()),
+    "the last lane's vote": ("", ("unsigned v = __ballot_sync(0xffffffffu, t < 16) << 16;"
+                             "y[t] = v > 0 ? __popc(v) + !!isfinite(erff(t)) : 0;"), lambda t: 17),
     "votes": ("", "y[t] = __ballot_sync(0xffffffffu, t % 3 == 0) & 0xff;", lambda t: 0b01001001),
     "constants": ("__constant__ float w[4] = {1, 2, 3};\n",
                   "const int order[3] = {2, 0, 1}; y[t] = w[order[t % 3]];",
