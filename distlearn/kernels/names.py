@@ -95,6 +95,13 @@ def item_size(kernel: Kernel, local: frozenset[str], node: ast.Call) -> int:
     return int(np.dtype(element_type(kind, node.lineno)).itemsize)
 
 
+def shared_names(tree: ast.FunctionDef) -> dict[tuple[int, int], str]:
+    """The variable that each call of ``shared.array`` is assigned to, by the call's place."""
+    return {(node.value.lineno, node.value.col_offset): target.id for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            for target in node.targets if isinstance(target, ast.Name)}
+
+
 def element_type(kind: Any, line: int) -> Any:
     """The numpy type that ``shared.array`` and ``local.array`` are given."""
     try:

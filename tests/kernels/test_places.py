@@ -74,6 +74,30 @@ def test_blocks_far_apart_race(body, kinds, executor):
 
 
 @pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("body", "says"), [
+    ("o[t] = 1", ["o[0]", "line 4", "block 0", "block 1"]),
+    ("if i == 3:\n    o[9] = 1\nif i == 13:\n    a[0] = o[9]", [
+        "o[9]", "block 0", "block 1", "line 5", "line 7"]),
+    ("o[t // 2 * 2] = 1\na[t] = 3.0", ["o[0]", "line 4"]),
+    ("s = cuda.shared.array((2, 4), int32)\ns[t % 2, 1] = t", ["s[0, 1]", "threads 0", "line 5"]),
+])
+def test_races_name_array_word_and_lines(body, says, executor):
+    with pytest.raises(KernelError, match="race") as caught:
+        launch(kernel(body), 2, 8, *arrays(), executor=executor)
+    assert all(word in str(caught.value).replace("blocks 0", "block 0").replace(
+        "and 1 (", "and block 1 (") for word in says), caught.value
+
+
+def test_a_race_between_blocks_names_the_threads():
+    """Also where the blocks run in different parts of the launch."""
+    body = "if i == 500 * 128 + 3:\n    o[7] = 1\nif i == 700 * 128 + 5:\n    a[0] = o[7]"
+    with pytest.raises(KernelError) as caught:
+        launch(kernel(body), 800, 128, *arrays())
+    assert "thread 5 of block 700 (R, line 7) and thread 3 of block 500 (W, line 5) touch o[7]" in (
+        str(caught.value))
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
 def test_threads_that_have_returned_are_missing_at_a_barrier(executor):
     with pytest.raises(KernelError, match=r"7 of 8 threads.*have returned") as caught:
         launch(kernel("if t == 7:\n    return\ncuda.syncthreads()"), 1, 8, *arrays(),

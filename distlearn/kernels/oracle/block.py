@@ -12,7 +12,7 @@ import numpy as np
 from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import EXITED, KernelError
-from distlearn.kernels.memory import Global
+from distlearn.kernels.memory import Global, Memory
 from distlearn.kernels.names import BARRIERS
 from distlearn.kernels.oracle.races import Interval, Touch, conflict
 from distlearn.kernels.oracle.thread import Key, Meeting, Small, Thread
@@ -143,10 +143,10 @@ class Block:
 
     # ---- memory
 
-    def shared(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Small:
+    def shared(self, key: Key, shape: tuple[int, ...], dtype: Any, name: str = "") -> Small:
         """The array that all threads of the block get at this declaration."""
         if key not in self.arrays:
-            self.arrays[key] = Small.new("shared", len(self.arrays), shape, dtype)
+            self.arrays[key] = Small.new("shared", len(self.arrays), shape, dtype, name)
         return self.arrays[key]
 
     def dynamic(self, dtype: Any) -> Small:
@@ -165,6 +165,7 @@ class Block:
         key, line = thread.key(site), thread.line_of(site)
         if isinstance(array, Global):
             space, number = "global", array.memory.number
+            self.grid.memories[number] = array.memory
         else:
             space, number = "shared", array.number
         self.requests[thread.warp, (*key, piece), op, space, array.dtype.itemsize, width, line
@@ -191,10 +192,14 @@ class Block:
             kinds, pairs = self.interval.races(space, self.ordered)
             if kinds and not found:
                 a, b, word = min(pairs)
+                memories: list[Memory] | list[Small] = list(
+                    self.grid.memories.values()) if space == "global" else list(
+                        self.arrays.values())
+                what = next(m for m in memories if m.number == word[1]).element(word[2])
                 found.append((end, RACES[kind], KernelError(
                     kind, f"threads {a.thread} ({a.op}, line {a.line}) and {b.thread} ({b.op}, line"
-                    f" {b.line}) touch element {word[2]} of one {space} array with no barrier "
-                    "between", line=max(a.line, b.line), block=self.number, thread=a.thread,
+                    f" {b.line}) touch {what} with no barrier between",
+                    line=max(a.line, b.line), block=self.number, thread=a.thread,
                     race_kinds=kinds)))
         if self.unwritten and not found:
             _, thread, line = min(self.unwritten)

@@ -15,6 +15,7 @@ import numpy as np
 from distlearn.kernels.counters import Tally
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.memory import Memory
 from distlearn.kernels.oracle.block import LATER, Block, Located
 from distlearn.kernels.oracle.rewrite import rewrite
 from distlearn.kernels.oracle.thread import Key
@@ -31,6 +32,7 @@ class Grid:
         self.tally = Tally()
         self.lines: list[int] = []
         self.writes = 0
+        self.memories: dict[int, Memory] = {}  # those touched, by number
         self.touched: defaultdict[tuple[int, int], dict[tuple[int, str], int]] = defaultdict(dict)
         self._codes: dict[Kernel, tuple[Callable[..., Any], list[int]]] = {}
 
@@ -52,7 +54,7 @@ class Grid:
 
     def race_between_blocks(self) -> KernelError | None:
         """One block writes an element and another reads or writes it."""
-        for (_, flat), who in sorted(self.touched.items()):
+        for (number, flat), who in sorted(self.touched.items()):
             for (block, op), line in who.items():
                 for (other, other_op), other_line in who.items():
                     if (op == "W" and other != block) or (
@@ -60,7 +62,8 @@ class Grid:
                         kind = "RW" if "R" in (op, other_op) else "WW"
                         return KernelError(
                             "global_race", f"blocks {block} ({op}, line {line}) and {other} "
-                            f"({other_op}, line {other_line}) touch element {flat} of one array",
+                            f"({other_op}, line {other_line}) touch "
+                            f"{self.memories[number].element(flat)}",
                             line=max(line, other_line), block=min(block, other),
                             race_kinds={kind: "cross_warp"})
         return None

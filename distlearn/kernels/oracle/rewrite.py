@@ -44,6 +44,7 @@ class _Rewriter:
         self.kernel, self.steps = kernel, steps
         self.tree = lowered(kernel)
         self.local = names.local_names(self.tree)
+        self.shared_names = names.shared_names(self.tree)
         self.lines: list[int] = []
         self.constants: dict[str, Any] = {}
 
@@ -227,7 +228,9 @@ class _Rewriter:
         path = names.path_of(callee)
         names.check_arguments(node, path, callee)
         if path in ("shared.array", "local.array"):
-            return _call(path.split(".")[0], self.site(node), *arguments)
+            declared = self.shared_names.get((node.lineno, node.col_offset), "")
+            first = [ast.Constant(declared)] if path == "shared.array" else []
+            return _call(path.split(".")[0], self.site(node), *first, *arguments)
         if path == "syncwarp" or path in names.MEETINGS:
             what = [ast.Constant(path), self.site(node), *arguments]
             return ast.Yield(_call("meet", *what))

@@ -20,6 +20,7 @@ from distlearn.kernels.memory import (
     Constant,
     Global,
     array_attribute,
+    element_of,
     indices_of,
     item,
     row_major,
@@ -74,12 +75,18 @@ class Small:
     strides: tuple[int, ...]
     start: int = 0
     cell: int = 1
+    name: str = ""
 
     @staticmethod
-    def new(space: str, number: int, shape: tuple[int, ...], dtype: Any) -> Small:
+    def new(space: str, number: int, shape: tuple[int, ...], dtype: Any, name: str = "") -> Small:
         """An array with memory of its own."""
         return Small(space, number, shape, np.dtype(dtype), np.zeros(math.prod(shape), dtype),
-                     set(), row_major(shape))
+                     set(), row_major(shape), name=name)
+
+    def element(self, flat: int) -> str:
+        """An element as an error names it."""
+        return element_of(self.name or f"a {self.space} array", self.shape if self.name else (),
+                          flat)
 
 
 class Thread:
@@ -281,13 +288,13 @@ class Thread:
 
     # ---- memory
 
-    def shared(self, site: int, shape: Any, dtype: Any) -> Small:
+    def shared(self, site: int, name: str, shape: Any, dtype: Any) -> Small:
         """The block's array of this declaration."""
         if shape == 0:
             return self.block.dynamic(element_type(dtype, self.line_of(site)))
         line = self.line_of(site)
         return self.block.shared(self.key(site), shape_of(shape, line, "shared.array"),
-                                 element_type(dtype, line))
+                                 element_type(dtype, line), name)
 
     def local(self, site: int, shape: Any, dtype: Any) -> Small:
         """An array of this thread alone."""

@@ -19,7 +19,7 @@ from distlearn.hardware.memory_system import (
 from distlearn.kernels import intrinsics
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
-from distlearn.kernels.memory import Global, row_major, slice_axis
+from distlearn.kernels.memory import Global, element_of, row_major, slice_axis
 from distlearn.kernels.simt.numbers import VALUES, Whole, binary, fitted, integer, numeric
 from distlearn.kernels.simt.space import Array, Mask, Space, Sym, Vec, sym
 
@@ -33,13 +33,19 @@ class Storage:
     one dynamic memory, the smallest of their elements.
     """
 
-    def __init__(self, space: Space, number: int, size: int, granule: int) -> None:
+    def __init__(self, space: Space, number: int, size: int, granule: int, name: str = "",
+                 shape: tuple[int, ...] = ()) -> None:
+        self.name, self.shape = name or "a shared array", shape
         self.space, self.number, self.size, self.granule = space, number, size, granule
         self.bytes = np.zeros(space.blocks * size * granule, np.uint8)
         self.written = np.zeros(space.blocks * size, bool)
         self.complete = False
         self.read_safely: set[Any] = set()
         self.base = self.offset(size)
+
+    def element(self, granule: int) -> str:
+        """An element as an error names it."""
+        return element_of(self.name, self.shape, granule)
 
     def offset(self, size: int) -> Vec | None:
         """Where each block's part begins, if it is ``size`` units long."""

@@ -38,8 +38,13 @@ PAD = 16  # dynamic shared memory of a block is a multiple of the widest access
 Call = Callable[["Frame", int, tuple[int, int], list[Any], Mask], Any]
 
 
-def find(callee: Any, path: str, node: ast.Call, used: bool = True) -> Call:
-    """The function that carries out a call; ``used`` tells whether anything reads its result."""
+def find(callee: Any, path: str, node: ast.Call, used: bool = True, declared: str = "") -> Call:
+    """The function that carries out a call.
+
+    ``used`` tells whether anything reads its result, ``declared`` what a shared array is called.
+    """
+    if path == "shared.array":
+        return lambda frame, line, site, a, mask: _shared(frame, line, site, a, mask, declared)
     if path in SIMPLE:
         return SIMPLE[path]
     if path.startswith("atomic."):
@@ -169,7 +174,8 @@ def _selp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
     return select(frame.space, test, a[1], a[2], line)
 
 
-def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Shared:
+def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask, declared: str = ""
+            ) -> Shared:
     machine, kind = frame.machine, np.dtype(names.element_type(a[1], line))
     arrays = machine.shared
     if a[0] == 0:
@@ -179,7 +185,8 @@ def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Sha
         return Shared.over(arrays["dynamic"], kind, (machine.dynamic_bytes // kind.itemsize,))
     key, shape = (*frame.path, *site), shape_of(a[0], line, "shared.array")
     if key not in arrays:
-        arrays[key] = Storage(frame.space, len(arrays), math.prod(shape), kind.itemsize)
+        arrays[key] = Storage(frame.space, len(arrays), math.prod(shape), kind.itemsize,
+                              declared, shape)
     return Shared.over(arrays[key], kind, shape)
 
 
@@ -299,7 +306,7 @@ def _syncwarp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> N
 
 
 SIMPLE: dict[str, Call] = {
-    "grid": _grid, "gridsize": _gridsize, "selp": _selp, "shared.array": _shared,
+    "grid": _grid, "gridsize": _gridsize, "selp": _selp,
     "local.array": _local, "syncwarp": _syncwarp, "lanemask_lt": _lanemask_lt, "fma": _fma,
     "const.array_like": _constant,
 }

@@ -28,6 +28,7 @@ class Expressions:
         self.kernel, self.codes = kernel, codes
         self.tree = lowered(kernel)
         self.local = names.local_names(self.tree)
+        self.shared_names = names.shared_names(self.tree)
         self.stored: set[str] = set()
         self.unused: ast.expr | None = None  # an expression that is a statement
         self.dynamic: set[int] = set()  # item sizes of dynamic shared arrays
@@ -197,7 +198,9 @@ class Expressions:
             arguments += map(self.value, arrays)
             function = calls.bits(path, width)
         else:
-            function = calls.find(callee, path, node, node is not self.unused)
+            function = calls.find(
+                callee, path, node, node is not self.unused,
+                self.shared_names.get((node.lineno, node.col_offset), ""))
         line, site = node.lineno, (node.lineno, node.col_offset)
 
         def run(frame: Frame, mask: Mask) -> Any:

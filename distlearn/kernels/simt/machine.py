@@ -285,7 +285,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
         The first error that the threads of a chunk, in lockstep, come to.
     """
     tally, threads = Tally(), block[0] * block[1] * block[2]
-    races = GlobalRaces(math.prod(grid))
+    races = GlobalRaces(math.prod(grid), threads)
     codes: dict[Kernel, Code] = {}
     code = compile_kernel(kernel, codes)
     names = code.stored if not any(c is not code for c in codes.values()) else None

@@ -83,7 +83,7 @@ def shared_race(space: Space, accesses: list[Access], clean: set[Any], syncwarps
             a, b, word = min(pairs)
             return KernelError(
                 "race", f"threads {a.thread} ({a.op}, line {a.line}) and {b.thread} ({b.op}, line "
-                f"{b.line}) touch element {word[2]} of one shared array with no barrier between",
+                f"{b.line}) touch {arrays[word[1]].element(word[2])} with no barrier between",
                 line=max(a.line, b.line), block=int(space.numbers[block]), thread=a.thread,
                 race_kinds=kinds)
     if known:
@@ -135,36 +135,41 @@ def conflicts(ops: list[str], words: list[Array], threads: list[Array], writer: 
     return np.concatenate(bad) if bad else np.empty(0, np.int64)
 
 
-LINES = 1 << 16
+LINES = 1 << 10  # of a kernel that access global memory
 NOBODY = -1
 
 
 class Owners:
-    """Which block last wrote, added to or read each element of a memory, and on which line.
+    """Which thread last wrote, added to or read each element of a memory, and on which line.
 
     One code an element and kind of access, made when the first such access comes:
-    ``block * LINES + line``, `NOBODY`, or ``-2 - line`` for several blocks.
+    ``thread of the grid * LINES + number of the line``, `NOBODY`, or ``-2 - code`` of the first if
+    several blocks did.
     """
 
-    def __init__(self, size: int, blocks: int) -> None:
-        self.size, self.kind = size, np.int32 if blocks * LINES < 1 << 31 else np.int64
+    def __init__(self, size: int, blocks: int, threads: int) -> None:
+        self.size = size
+        self.kind = np.int32 if blocks * threads * LINES < 1 << 31 else np.int64
+        self.block = threads * LINES  # codes of the same block have the same quotient by it
         self.codes: dict[str, Array] = {}
         self.scratch = np.full(size, -1, np.int32)
 
-    def note(self, op: str, word: Array, block: Array, line: int) -> None:
-        """Blocks access these elements; of plain writes the last is kept, as two are an error."""
+    def note(self, op: str, word: Array, code: Array) -> None:
+        """Threads access these elements; of plain writes the last is kept, as two are an error."""
         if op not in self.codes:
             self.codes[op] = np.full(self.size, NOBODY, self.kind)
         codes = self.codes[op]
         old = codes[word]
-        codes[word] = block * LINES + line
+        codes[word] = code
         if op != "W":
-            many = (old < NOBODY) | ((old >= 0) & (old // LINES != block)) | (
-                codes[word] // LINES != block)
-            codes[word[many]] = -2 - line
+            block = code // self.block
+            many = (old < NOBODY) | ((old >= 0) & (old // self.block != block)) | (
+                codes[word] // self.block != block)
+            first = np.where(old < NOBODY, old, -2 - np.where(old >= 0, old, code))
+            codes[word[many]] = first[many]
 
 
-def _conflict(space: Space, word: int, touches: list[tuple[int, int, int]],
+def _conflict(space: Space, memory: Memory, word: int, touches: list[tuple[int, int, int]],
               accesses: list[Access], syncwarps: list[Mask]) -> KernelError | None:
     """The error of the first two lanes that conflict on one word."""
     if not {accesses[number].op for _, _, number in touches} - {"R"}:
@@ -181,33 +186,17 @@ def _conflict(space: Space, word: int, touches: list[tuple[int, int, int]],
         return KernelError(
             "global_race", f"thread {at['thread']} of block {at['block']} ({a.op}, line {a.line}) "
             f"and thread {to['thread']} of block {to['block']} ({b.op}, line {b.line}) touch "
-            f"element {word} of one array", line=max(a.line, b.line),
+            f"{memory.element(word)}", line=max(a.line, b.line),
             block=min(at["block"], to["block"]), race_kinds={kind: "cross_warp"})
     return None
-
-
-def _clash(one: Array, two: Array, words: Array | None, kind: str) -> KernelError | None:
-    """The error of the first element that by these codes different blocks access."""
-    bad = (one != NOBODY) & (two != NOBODY) & (
-        (one < 0) | (two < 0) | (one // LINES != two // LINES))
-    if not bad.any():
-        return None
-    at = int(np.flatnonzero(bad)[0])
-    codes = int(one[at]), int(two[at])
-    lines = [code % LINES if code >= 0 else -2 - code for code in codes]
-    block = min((code // LINES for code in codes if code >= 0), default=0)
-    return KernelError(
-        "global_race", f"block {block} and another touch element "
-        f"{at if words is None else int(words[at])} of one array, on lines {lines[0]} and "
-        f"{lines[1]}, and one of them writes", line=max(lines), block=block,
-        race_kinds={kind: "cross_warp"})
 
 
 class GlobalRaces:
     """Who wrote each element of global memory, over all blocks of a launch."""
 
-    def __init__(self, blocks: int) -> None:
-        self.blocks = blocks
+    def __init__(self, blocks: int, threads: int) -> None:
+        self.blocks, self.threads = blocks, threads
+        self.lines: dict[int, int] = {}  # their numbers
         self.owners: dict[Memory, Owners] = {}
         self.seen: set[Any] = set()
         self.between: KernelError | None = None
@@ -226,11 +215,10 @@ class GlobalRaces:
             for op, (word, _) in zip(ops, lanes, strict=True):
                 if op == "W":
                     owners.scratch[word] = -1
-            found = found or self._explain(space, bad, mine, lanes, syncwarps)
+            found = found or self._explain(space, memory, bad, mine, lanes, syncwarps)
             for access, (word, lane) in zip(mine, lanes, strict=True):
                 if access.op != "R":
-                    block = space.numbers[lane // space.threads]
-                    self._written(owners, access, word, block)
+                    self._written(memory, access, word, self._code(space, access, lane))
         for access in accesses:
             if access.op == "R":
                 self._read(space, access)
@@ -238,10 +226,39 @@ class GlobalRaces:
 
     def _of(self, memory: Memory) -> Owners:
         if memory not in self.owners:
-            self.owners[memory] = Owners(memory.flat.size, self.blocks)
+            self.owners[memory] = Owners(memory.flat.size, self.blocks, self.threads)
         return self.owners[memory]
 
-    def _explain(self, space: Space, bad: Array, accesses: list[Access],
+    def _code(self, space: Space, access: Access, lane: Array) -> Array:
+        """What `Owners` keeps of these lanes' access."""
+        line = self.lines.setdefault(access.line, min(len(self.lines), LINES - 1))
+        thread = space.numbers[lane // space.threads] * space.threads + lane % space.threads
+        return np.asarray(thread * LINES + line)
+
+    def _clash(self, memory: Memory, ops: str, one: Array, two: Array, words: Array | None
+               ) -> KernelError | None:
+        """The error of the first element that by these codes different blocks access."""
+        size = self._of(memory).block
+        bad = (one != NOBODY) & (two != NOBODY) & (
+            (one < 0) | (two < 0) | (one // size != two // size))
+        if not bad.any():
+            return None
+        at = int(np.flatnonzero(bad)[0])
+        names = {number: line for line, number in self.lines.items()}
+        who, blocks, lines = [], [], []
+        for op, code in zip(ops, (int(one[at]), int(two[at])), strict=True):
+            several, code = code < 0, -2 - code if code < 0 else code
+            thread, line = code // LINES, names[code % LINES]
+            blocks.append(thread // self.threads)
+            lines.append(line)
+            who.append(f"thread {thread % self.threads} of block {blocks[-1]}"
+                       f"{' and one of another block' if several else ''} ({op}, line {line})")
+        word = at if words is None else int(words[at])
+        return KernelError(
+            "global_race", f"{who[0]} and {who[1]} touch {memory.element(word)}", line=max(lines),
+            block=min(blocks), race_kinds={"RW" if "R" in ops else "WW": "cross_warp"})
+
+    def _explain(self, space: Space, memory: Memory, bad: Array, accesses: list[Access],
                  lanes: list[tuple[Array, Array]], syncwarps: list[Mask]) -> KernelError | None:
         """The error if two threads of one block conflict; between blocks it waits for the end."""
         if not bad.size:
@@ -254,7 +271,7 @@ class GlobalRaces:
         for word, of_word in groupby(touches, key=itemgetter(0)):
             all_of_word = list(of_word)
             for _, of_block in groupby(all_of_word, key=lambda t: t[1] // space.threads):
-                error = _conflict(space, word, list(of_block), accesses, syncwarps)
+                error = _conflict(space, memory, word, list(of_block), accesses, syncwarps)
                 if error is not None:
                     return error
             if self.between is None:
@@ -262,17 +279,19 @@ class GlobalRaces:
                 firsts = {(lane // space.threads, accesses[number].op): (word, lane, number)
                           for _, lane, number in reversed(all_of_word)}
                 by_op = {op: [t for (_, o), t in firsts.items() if o == op][:2] for op in "WAR"}
-                self.between = _conflict(space, word, [t for ts in by_op.values() for t in ts],
+                self.between = _conflict(space, memory, word,
+                                         [t for ts in by_op.values() for t in ts],
                                          accesses, syncwarps)
         return None
 
-    def _written(self, owners: Owners, access: Access, word: Array, block: Array) -> None:
+    def _written(self, memory: Memory, access: Access, word: Array, code: Array) -> None:
         """Two plain writers, or a writer and an atomic, of different blocks are a race."""
+        owners = self._of(memory)
         for other in "WA" if access.op == "W" else "W":
             if other in owners.codes and self.between is None:
-                self.between = _clash(block * LINES + access.line, owners.codes[other][word], word,
-                                      "WW")
-        owners.note(access.op, word, block, access.line)
+                self.between = self._clash(memory, access.op + other, code,
+                                           owners.codes[other][word], word)
+        owners.note(access.op, word, code)
 
     def _read(self, space: Space, access: Access) -> None:
         key = access.key()
@@ -282,8 +301,9 @@ class GlobalRaces:
                 return
             self.seen.add(key)
         assert isinstance(access.array, Memory)
-        self._of(access.array).note("R", placed(space, access.at, access.mask), space.numbers[
-            access.mask.index // space.threads], access.line)
+        self._of(access.array).note(
+            "R", placed(space, access.at, access.mask),
+            self._code(space, access, access.mask.index))
 
     def finish(self) -> None:
         """Raise what blocks do to each other.
@@ -293,9 +313,10 @@ class GlobalRaces:
         KernelError
             "global_race".
         """
-        for owners in self.owners.values():
+        for memory, owners in self.owners.items():
             for op in "WA":
                 if self.between is None and op in owners.codes and "R" in owners.codes:
-                    self.between = _clash(owners.codes["R"], owners.codes[op], None, "RW")
+                    self.between = self._clash(memory, "R" + op, owners.codes["R"],
+                                               owners.codes[op], None)
         if self.between is not None:
             raise self.between
