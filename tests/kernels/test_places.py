@@ -154,6 +154,34 @@ def test_a_lock_that_lanes_of_one_warp_wait_for_is_refused():
 
 
 @pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize("body", [
+    "while a[0] == 0.0:\n    o[i] = 7",
+    "n = 0\nwhile a[0] == 0.0:\n    n += 1\n    o[i] = n",
+    "n = cuda.local.array(1, int32)\nn[0] = 0\nwhile a[0] == 0.0:\n    n[0] += 1",
+    "while True:\n    o[i] = 7\n    flag = a[0]\n    if flag != 0.0:\n        break",
+    ("s = cuda.shared.array(1, int32)\nif t == 0:\n    s[0] = 0\ncuda.syncthreads()\n"
+    "while s[0] < 1:\n    for k in range(3):\n        o[i] = k"),
+])
+def test_a_loop_that_works_while_it_waits_is_refused(body, executor):
+    with pytest.raises(KernelError) as caught:
+        launch(kernel(body), 2, 8, *arrays(), executor=executor)
+    assert caught.value.kind == "spin_wait"
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize("body", [
+    "k = 0\nwhile o[i] < 5:\n    k = k + 1\n    if k > 2:\n        o[i] += 1",
+    "while o[i] < 5:\n    cuda.atomic.add(o, i, 1)",
+    ("k = 0\nwhile True:\n    o[i] = 5\n    j = k\n    k = j + 1\n    if k < 9:\n        continue\n"
+    "    break"),
+])
+def test_a_loop_that_comes_to_an_end_is_no_wait(body, executor):
+    o, a = arrays()
+    launch(kernel(body), 2, 8, o, a, executor=executor)
+    assert o[:16].tolist() == [5] * 16
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
 def test_a_shuffle_waits_for_lanes_that_are_still_in_a_loop(executor):
     o, a = arrays()
     launch(kernel("v = t\nfor k in range(t % 5):\n    v += cuda.shfl_sync(0xffffffff, 100, 0)\n"

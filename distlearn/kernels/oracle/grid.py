@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import product
@@ -31,7 +31,7 @@ class Grid:
         self.kernel, self.shape, self.block_shape = kernel, grid, block
         self.tally = Tally()
         self.lines: list[int] = []
-        self.writes = 0
+        self.changes: Counter[int] = Counter()  # of a memory, by its address
         self.memories: dict[int, Memory] = {}  # those touched, by number
         self.touched: defaultdict[tuple[int, int], dict[tuple[int, str], int]] = defaultdict(dict)
         self._codes: dict[Kernel, tuple[Callable[..., Any], list[int]]] = {}

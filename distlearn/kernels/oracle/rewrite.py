@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from distlearn.kernels import names
+from distlearn.kernels import names, spinning
 from distlearn.kernels.intrinsics import VECTORS, WIDTHS
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.lowering import lowered
@@ -127,7 +127,9 @@ class _Rewriter:
             names.refuse(node, "while ... else is not part of the language of kernels")
         depth = self.fresh()
         enter = ast.Assign([depth[0]], _call("enter", self.site(node)))
-        tick = ast.Expr(_call("again", ast.Call(ast.Name("locals", ast.Load()), [], [])))
+        decisive = sorted(spinning.decisive(node) & self.local)
+        here = ast.Call(ast.Name("locals", ast.Load()), [], [])
+        tick = ast.Expr(_call("again", here, *map(ast.Constant, decisive)))
         value = self.value(node.test)
         test = _call("branch", self.site(node.test), value)
         stop = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])

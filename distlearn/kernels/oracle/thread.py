@@ -41,6 +41,7 @@ from distlearn.kernels.oracle.arithmetic import (
     wrap,
 )
 from distlearn.kernels.oracle.tiles import Tile
+from distlearn.kernels.spinning import WAITS
 
 if TYPE_CHECKING:
     from distlearn.kernels.oracle.block import Block
@@ -116,16 +117,14 @@ class Thread:
         """Begin the next iteration."""
         self.stack[-1] += 1
 
-    def again(self, variables: dict[str, Any]) -> None:
-        """Begin an iteration of ``while``; one that changed nothing would go on for ever."""
+    def again(self, variables: dict[str, Any], *decisive: str) -> None:
+        """Begin an iteration of ``while``: one in which nothing changes that its end depends on."""
         self.stack[-1] += 1
-        depth = len(self.stack)
-        state = (self.block.grid.writes,
-                 {n: v for n, v in variables.items() if not n.startswith("_h")})
+        depth, changes = len(self.stack), self.block.grid.changes
+        state = [changes[memory_of(v)] if isinstance(v, Small | Global) else v
+                 for v in map(variables.get, decisive)]
         if self.stack[-1] > 1 and _same(self.seen.get(depth), state):
-            raise KernelError("spin_wait", "an iteration of this loop changed nothing: it waits "
-                              "for another thread, which may never run", line=self.line_of(
-                                  self.stack[-2]))
+            raise KernelError("spin_wait", WAITS, line=self.line_of(self.stack[-2]))
         self.seen[depth] = state
 
     def leave(self, depth: int) -> None:
@@ -381,7 +380,7 @@ class Thread:
         if isinstance(array, Small) and array.space == "local":
             array.flat[flat] = self.stored(site, array, value)
             array.written.add(flat)
-            self.block.grid.writes += 1
+            self.block.grid.changes[memory_of(array)] += 1
         else:
             self.put(site, array, flat, (value,))
 
@@ -397,10 +396,11 @@ class Thread:
         """Write values side by side."""
         store = array.memory.flat if isinstance(array, Global) else array.flat
         values = tuple(self.stored(site, array, value) for value in values)
-        self.block.grid.writes += 1
         self.block.touch(self, "W", site, array, flat, len(values), piece)
         for n, value in enumerate(values):
+            before = store[flat + n]
             store[flat + n] = value
+            self.block.grid.changes[memory_of(array)] += bool(store[flat + n] != before)
 
     def wide(self, site: int, array: Any, index: Any, width: int) -> int:
         """The first of ``width`` elements that one instruction moves."""
@@ -448,7 +448,7 @@ class Thread:
         if array.dtype.kind in "iu":
             new = narrow(line, array.dtype, int(new))
         store[flat] = new
-        self.block.grid.writes += bool(store[flat] != old)
+        self.block.grid.changes[memory_of(array)] += bool(store[flat] != old)
         return old
 
 
@@ -462,7 +462,13 @@ def _extreme(function: Any, items: tuple[Any, ...]) -> Any:
     return (min if function in (np.minimum, np.fmin) else max)(items)
 
 
+def memory_of(array: Small | Global) -> int:
+    """What two parts of one memory have in common."""
+    flat = array.memory.flat if isinstance(array, Global) else array.flat
+    return int(flat.__array_interface__["data"][0])
+
+
 def _same(a: Any, b: Any) -> bool:
-    return a is not None and a[0] == b[0] and a[1].keys() == b[1].keys() and all(
-        v is b[1][n] or (not isinstance(v, Small | Global | Tile) and v == b[1][n])
-        for n, v in a[1].items())
+    return a is not None and len(a) == len(b) and all(
+        v is w or (not isinstance(v, Tile) and type(v) is type(w) and v == w)
+        for v, w in zip(a, b, strict=True))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from distlearn.kernels import names
+from distlearn.kernels import names, spinning
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.simt import calls
@@ -145,26 +145,28 @@ class Code(Expressions):
         if node.orelse:
             names.refuse(node, "while ... else is not part of the language of kernels")
         test, line, body = self.value(node.test), node.test.lineno, self.block(node.body)
+        decisive = sorted(spinning.decisive(node) & self.local)
 
         def run(frame: Frame, mask: Mask) -> Mask | None:
             outer, frame.broken = (frame.broken, frame.continued), None
             active: Mask | None = mask
             done: Mask | None = None
             machine = frame.machine
+            machine.watching += 1
             state: Any = None
             while active is not None:
-                before = (machine.writes, active, *frame.values.values())
+                before = (active, *(machine.state(frame.values.get(n)) for n in decisive))
                 if state is not None and len(state) == len(before) and all(
                         map(same, state, before)):
-                    raise KernelError("spin_wait", "an iteration of this loop changed nothing: it "
-                                      "waits for another thread, which may never run",
-                                      line=node.lineno, **active.first)
+                    raise KernelError("spin_wait", spinning.WAITS, line=node.lineno,
+                                      **active.first)
                 state = before
                 active, no = branch(frame, line, test(frame, active), active)
                 done = _join(done, no)
                 if active is not None:
                     frame.continued = None
                     active = _join(body(frame, active), frame.continued)
+            machine.watching -= 1
             done = _join(done, frame.broken)
             frame.broken, frame.continued = outer
             return mask if done is not None and mask.without(done) is None else done

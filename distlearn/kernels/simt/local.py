@@ -74,7 +74,7 @@ class Local:
     def store(self, line: int, index: Any, value: Any, mask: Mask) -> None:
         """Write."""
         value = cast(self.space, line, self.dtype.type, value, mask)
-        self.machine.writes += 1
+        self.machine.changes[self] += 1
         if type(index) is int and len(self.shape) == 1 and 0 <= index < self.shape[0] and (
                 self.bound[index] is mask):
             self.values[index] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,7 @@ from distlearn.kernels.simt.access import (
 from distlearn.kernels.simt.compiled import Compiled
 from distlearn.kernels.simt.compiling import Code, compile_kernel
 from distlearn.kernels.simt.frame import Frame
+from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.numbers import Whole, numeric
 from distlearn.kernels.simt.races import Access, GlobalRaces, shared_race
 from distlearn.kernels.simt.space import Mask, Space, Sym
@@ -55,7 +57,8 @@ class Machine:
         self.globals: list[Access] = []
         self.unwritten: list[tuple[Mask, int]] = []
         self.syncwarps: list[Mask] = []
-        self.writes = 0
+        self.changes: Counter[Any] = Counter()  # of a memory, or a local array
+        self.watching = 0  # loops that may wait for a change
         self.places: dict[str, Whole] = {"warpsize": 32}
         for number, axis in enumerate("xyz"):
             at = space.axis("g" + axis)
@@ -144,7 +147,6 @@ class Machine:
         values = [to_store(line, array.dtype, v, mask)
                   for v in (value if width > 1 else (value,))]
         row, size = self.tally.row(line), array.dtype.itemsize
-        self.writes += 1
         if isinstance(array, Global):
             count(space, row, "store", False, size, at, mask, width)
             self.globals += [Access("W", array.memory, where, mask, line, len(self.syncwarps))
@@ -160,7 +162,17 @@ class Machine:
                 self._mark_written(storage, where, mask)
             at, flat = in_block(space, array.base, at), array.flat
         for n, item in enumerate(values):
-            scatter(space, flat, placed(space, moved(space, at, n), mask), item, mask)
+            places = placed(space, moved(space, at, n), mask)
+            before = flat[places] if self.watching else None
+            scatter(space, flat, places, item, mask)
+            if before is not None:
+                self.changes[array.memory] += bool((flat[places] != before).any())
+
+    def state(self, value: Any) -> Any:
+        """A variable's value, or how often what an array holds has changed."""
+        if isinstance(value, Global | Shared):
+            return self.changes[value.memory]
+        return self.changes[value] if isinstance(value, Local) else value
 
     def _mark_written(self, storage: Storage, where: Whole, mask: Mask) -> None:
         if not storage.complete:
@@ -191,7 +203,7 @@ class Machine:
         row[INDEX["atomic_conflicts"]] += conflicts
         arguments = [np.broadcast_to(numeric(v), space.shape).ravel()[lanes] for v in values]
         old, changed = atomics.apply(line, kind, store, where, arguments, mask, used)
-        self.writes += changed
+        self.changes[array.memory] += changed
         if isinstance(array, Shared):
             for granule in granules(space, array, at, 1):
                 self._mark_written(array.memory, granule, mask)
