@@ -10,7 +10,7 @@ Distributed System", Communications of the ACM 21(7), 1978; the chains are kept 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -136,8 +136,10 @@ def order(program: Sequence[Instruction]) -> list[tuple[Instruction, int, int]]:
     clocks = {pipe: dict.fromkeys(PIPES, 0) for pipe in PIPES}
     ends = dict.fromkeys(PIPES, 0)
     heads = dict.fromkeys(PIPES, 0)
-    pending: dict[Flag, tuple[int, dict[str, int]]] = {}
+    pending: defaultdict[Flag, deque[tuple[int, dict[str, int]]]] = defaultdict(deque)
     waited: dict[Flag, int] = {}
+    again: AscendError | None = None  # a flag set too early; what that does to data tells more
+    places = {id(instruction): place for place, instruction in enumerate(program)}
     races = _Races()
     done: list[tuple[Instruction, int, int]] = []
     moved = True
@@ -149,9 +151,9 @@ def order(program: Sequence[Instruction]) -> list[tuple[Instruction, int, int]]:
                 now = queue[heads[pipe]]
                 start = ends[pipe]
                 if now.name == "wait_flag" and now.flag is not None:
-                    if now.flag not in pending:
+                    if not pending[now.flag]:
                         break
-                    set_at, known = pending.pop(now.flag)
+                    set_at, known = pending[now.flag].popleft()
                     start = max(start, set_at)
                     for other, index in known.items():
                         seen[other] = max(seen[other], index)
@@ -159,29 +161,33 @@ def order(program: Sequence[Instruction]) -> list[tuple[Instruction, int, int]]:
                 seen[pipe] = heads[pipe]
                 ends[pipe] = start + now.clocks
                 if now.flag is None:
-                    races.check(now, heads[pipe], seen)
+                    races.check(now, heads[pipe], seen, places[id(now)])
                 elif now.name == "wait_flag":
                     waited[now.flag] = heads[pipe]
                 else:
-                    _check_set(now.flag, pending, waited, seen)
-                    pending[now.flag] = (ends[pipe], dict(seen))
+                    again = again or _set_again(now.flag, pending, waited, seen)
+                    pending[now.flag].append((ends[pipe], dict(seen)))
                 done.append((now, start, ends[pipe]))
                 moved = True
-    _check_finished(queues, heads, pending)
+    _check_finished(queues, heads, [flag for flag, sets in pending.items() if sets])
+    if again is not None:
+        raise again
     return done
 
 
-def _check_set(flag: Flag, pending: Mapping[Flag, object], waited: Mapping[Flag, int],
-               seen: Mapping[str, int]) -> None:
+def _set_again(flag: Flag, pending: Mapping[Flag, Sequence[object]], waited: Mapping[Flag, int],
+               seen: Mapping[str, int]) -> AscendError | None:
     """A flag holds one event: setting it again is safe only after it was surely waited for."""
     source, target, event = flag
-    if flag in pending or seen[target] < waited.get(flag, 0):
-        raise AscendError("unpaired_flag", f"{source} sets flag {event} for {target} again before "
-                                           f"{target} has surely waited for it")
+    if not pending[flag] and seen[target] >= waited.get(flag, 0):
+        return None
+    return AscendError("race", f"{source} sets flag {event} for {target} again before {target} has "
+                               f"surely waited for it, and a flag holds one event: {source} must "
+                               f"wait for a flag back from {target}")
 
 
 def _check_finished(queues: Mapping[str, Sequence[Instruction]], heads: Mapping[str, int],
-                    pending: Mapping[Flag, object]) -> None:
+                    pending: Sequence[Flag]) -> None:
     stuck = {pipe: queue[heads[pipe]].flag for pipe, queue in queues.items()
              if heads[pipe] < len(queue)}
     for pipe, flag in stuck.items():
@@ -211,6 +217,7 @@ class _Access(NamedTuple):
     pipe: str
     place: int
     name: str
+    order: int  # in the program
 
 
 class _Races:
@@ -219,25 +226,29 @@ class _Races:
     def __init__(self) -> None:
         self._seen: defaultdict[str, list[_Access]] = defaultdict(list)
 
-    def check(self, now: Instruction, index: int, seen: Mapping[str, int]) -> None:
+    def check(self, now: Instruction, index: int, seen: Mapping[str, int], order: int) -> None:
         for writes, regions in ((False, now.reads), (True, now.writes)):
             for region in regions:
                 before = self._seen[region.buffer]
                 for old in before:
                     if ((writes or old.writes) and old.place > seen[old.pipe]
                             and region.overlaps(old.region)):
-                        raise AscendError("race", _race(now, region, writes, old))
+                        raise AscendError("race", _race(now, index, order, region, writes, old))
                 # What this one covers and follows can race with nothing that this one does not.
                 before[:] = [old for old in before if not (
                     region.contains(old.region) and (writes or (
                         not old.writes and old.pipe == now.pipe)))]
                 before.append(_Access(region, writes, now.pipe, index,
-                                      f"{now.name}, instruction {index} of {now.pipe},"))
+                                      f"{now.name}, instruction {index} of {now.pipe},", order))
 
 
-def _race(now: Instruction, region: Region, writes: bool, old: _Access) -> str:
+def _race(now: Instruction, index: int, order: int, region: Region, writes: bool, old: _Access
+          ) -> str:
     kind: dict[bool, Literal["writes", "reads"]] = {True: "writes", False: "reads"}
     low, high = max(region.start, old.region.start), min(region.stop, old.region.stop)
-    return (f"{region.buffer} bytes {low:,} to {high:,}: {now.name} on {now.pipe} {kind[writes]} "
-            f"what {old.name} {kind[old.writes]}, and no flag orders the two: "
-            f"one of {old.pipe} and {now.pipe} must wait for a flag from the other")
+    first, then = ((old.pipe, old.place), now.pipe) if old.order < order else (
+        (now.pipe, index), old.pipe)
+    return (f"{region.buffer} bytes {low:,} to {high:,}: {now.name}, instruction {index} of "
+            f"{now.pipe}, {kind[writes]} what {old.name} {kind[old.writes]}, and no flag orders "
+            f"the two: {then} must wait for a flag that {first[0]} sets after its instruction "
+            f"{first[1]}")

@@ -84,7 +84,7 @@ def test_a_buffer_reused_too_early_is_a_race():
     core.wait_flag("MTE2", "MTE1", 0)
     core.load_data(a2, a1)
     core.data_copy(a1, B)  # MTE1 may still read it
-    with pytest.raises(AscendError, match="L1 bytes 0 to 2,048: load_data on MTE1 reads") as got:
+    with pytest.raises(AscendError, match="L1 bytes 0 to 2,048: load_data, instr.* reads") as got:
         core.run()
     assert got.value.kind == "race"
     assert "what data_copy, instruction 3 of MTE2, writes" in str(got.value)
@@ -141,13 +141,36 @@ def test_unpaired_flags():
     with pytest.raises(AscendError, match="MTE1 sets flag 5 for M, which never waits") as caught:
         core.run()
     assert caught.value.kind == "unpaired_flag"
+
+
+def test_a_flag_set_again_before_it_was_waited_for_is_a_race():
     core = CubeCore()
     for _ in range(2):  # M may not have seen the first when the second comes
         core.set_flag("MTE1", "M", 5)
         core.wait_flag("MTE1", "M", 5)
     with pytest.raises(AscendError, match="MTE1 sets flag 5 for M again before") as caught:
         core.run()
-    assert caught.value.kind == "unpaired_flag"
+    assert caught.value.kind == "race"
+
+
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_a_forgotten_flag_back_is_a_race_on_the_buffer(rounds):
+    """One buffer in L1 for all tiles: MTE2 must not fill it before MTE1 has emptied it."""
+    core = CubeCore()
+    source = np.zeros((16, 16), np.float16)
+    a1, a2 = core.tensor("A1", (16, 16), "float16"), core.tensor("A2", (16, 16), "float16")
+    for _ in range(rounds):
+        core.data_copy(a1, source)
+        core.set_flag("MTE2", "MTE1", 0)
+        core.wait_flag("MTE2", "MTE1", 0)
+        core.load_data(a2, a1)
+    with pytest.raises(AscendError, match="L1 bytes 0 to 512") as caught:
+        core.run()
+    assert caught.value.kind == "race"
+    text = str(caught.value)
+    assert f"data_copy, instruction {2 * rounds - 1} of MTE2, writes" in text
+    assert "load_data, instruction 2 of MTE1" in text
+    assert text.endswith("MTE2 must wait for a flag that MTE1 sets after its instruction 2")
 
 
 def test_uninitialised_reads():
