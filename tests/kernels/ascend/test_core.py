@@ -84,7 +84,7 @@ def test_a_buffer_reused_too_early_is_a_race():
     core.wait_flag("MTE2", "MTE1", 0)
     core.load_data(a2, a1)
     core.data_copy(a1, B)  # MTE1 may still read it
-    with pytest.raises(AscendError, match="L1 bytes 0 to 2,048: load_data, instr.* reads") as got:
+    with pytest.raises(AscendError, match=r"L1 bytes 0 to 2,048: load_data, instr.* reads") as got:
         core.run()
     assert got.value.kind == "race"
     assert "what data_copy, instruction 3 of MTE2, writes" in str(got.value)
