@@ -2,6 +2,7 @@
 
 import textwrap
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,17 +49,19 @@ def index(draw, usual):
 
 def real(draw):
     """A number of type float32 to add."""
-    kind = draw(st.integers(0, 6))
+    kind = draw(st.integers(0, 8))
     return {0: lambda: f"a[{index(draw, 'i')}]", 1: lambda: f"s[{index(draw, 't')}]",
             2: lambda: f"m[{index(draw, 'ty')}, {draw(numbers())} % 3]",
             3: lambda: f"own[({draw(numbers())}) % 4]", 4: lambda: "float32(c % 5)",
             5: lambda: f"g(acc, {draw(numbers())})",
-            6: lambda: "float32(float16(acc) * float16(0.3))"}[kind]()
+            6: lambda: "float32(float16(acc) * float16(0.3))",
+            7: lambda: f"float32(h[{index(draw, 'i')}] * h[i])",
+            8: lambda: f"float32(w[{index(draw, 'i')}] - bfloat16(acc))"}[kind]()
 
 
 def simple(draw):
     """Statements without others inside."""
-    kind = draw(st.integers(0, 17))
+    kind = draw(st.integers(0, 19))
     full, way = "0xffffffff", draw(st.sampled_from(["xor", "down", "up"]))
     made = {
         0: lambda: [f"acc = acc + {real(draw)}"],
@@ -79,6 +82,8 @@ def simple(draw):
         14: lambda: [f"v = load2(a, 2 * (({draw(numbers())}) % 3))", "acc += v.x * v.y"],
         15: lambda: [f"store2(s, 2 * (t % 64), cuda.float32x2(acc, {real(draw)}))"],
         16: lambda: [f"out[{index(draw, 'i')}] += acc"],
+        18: lambda: [f"h[{index(draw, 'i')}] = {real(draw)}"],
+        19: lambda: [f"w[{index(draw, 'i')}] += bfloat16({real(draw)})"],
         17: lambda: [f"row = m[{index(draw, 'ty')}]", "acc -= row[1]"],
     }
     return made[kind]()
@@ -120,12 +125,13 @@ def outcome(text, grid, block, executor):
     out, a = np.zeros(threads, np.float32), np.arange(threads, dtype=np.float32) % 11 - 5
     m = np.arange(96, dtype=np.float32).reshape(32, 3) % 7
     count = np.arange(8, dtype=np.int64)
-    arguments = (out, a, threads, m, count)[:len(kernel.parameters)]
+    h, w = (a / 4).astype(np.float16), (a / 8).astype(ml_dtypes.bfloat16)
+    arguments = (out, a, threads, m, count, h, w)[:len(kernel.parameters)]
     try:
         report = launch(kernel, grid, block, *arguments, executor=executor)
     except KernelError as error:
         return error.kind, error.race_kinds if error.kind == "race" else None
-    return out.tolist(), count.tolist(), report.counters.by_line
+    return *(x.tolist() for x in (out, count, h, w)), report.counters.by_line
 
 
 HEAD = textwrap.dedent("""\
@@ -139,7 +145,7 @@ HEAD = textwrap.dedent("""\
                 break
         return y
 
-    def f(out, a, n, m, count):
+    def f(out, a, n, m, count, h, w):
         s = cuda.shared.array(128, float32)
         own = cuda.local.array(4, float32)
         tx = cuda.threadIdx.x
@@ -163,6 +169,54 @@ def test_executors_agree(parts, grid, block):
     lines = [line for part in parts for line in part]
     text = HEAD + "".join(f"    {line}\n" for line in [*lines, "out[i] = acc"])
     assert outcome(text, grid, block, "simt") == outcome(text, grid, block, "oracle"), text
+
+
+@st.composite
+def fragments(draw):
+    """A program of one or two warps on 16 x 16 tiles, in global and shared memory."""
+    corner = f"({draw(st.sampled_from(['0', '16', '16 * x']))}, {draw(st.sampled_from([0, 16]))})"
+    load = "load_matrix_sync" + draw(st.sampled_from(["", "_transposed"]))
+    return draw(st.sampled_from([
+        [f"p = wmma.{load}(a, {corner})"], [f"q = wmma.{load}(a, {corner})"],
+        [f"p = wmma.{load}(s, (0, 0))"], ["acc = wmma.mma_sync(p, q, acc)"],
+        ["acc = acc + wmma.mma_sync(q, p, wmma.fill_fragment(k))"], ["acc = acc * 0.5"],
+        [f"wmma.store_matrix_sync(c, {corner}, acc)"],
+        ["if x == 0:", f"    p = wmma.{load}(a, {corner})"],
+        [f"if t {draw(st.sampled_from(['<', '!=']))} 32:", "    acc = acc - q * 2.0 + acc"],
+        ["cuda.syncthreads()"], [f"acc = wmma.load_matrix_sync(c, {corner})"],
+    ]))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.lists(fragments(), min_size=2, max_size=5), st.sampled_from([32, 64, 40]),
+       st.sampled_from([np.float16, ml_dtypes.bfloat16]))
+def test_fragments_agree(parts, block, dtype):
+    name = np.dtype(dtype).name
+    text = textwrap.dedent(f"""\
+        def f(c, a):
+            s = cuda.shared.array((16, 24), {name})
+            t = cuda.threadIdx.x
+            x = t // 32
+            if t < 16:
+                for r in range(16):
+                    s[t, r] = a[r, t]
+            cuda.syncthreads()
+            p = wmma.load_matrix_sync(a, (0, 0))
+            q = wmma.load_matrix_sync(a, (16, 0))
+            acc = wmma.fill_fragment(1)
+            for k in range(2):
+        """) + "".join(f"        {line}\n" for part in parts for line in part)
+    found = []
+    for executor in ("simt", "oracle"):
+        a = (np.arange(32 * 32) * 7 % 9 - 4).reshape(32, 32).astype(dtype)
+        c = np.zeros((32, 32), np.float32)
+        try:
+            report = launch(kernels_from_text(text)["f"], 1, block, c, a, executor=executor)
+        except KernelError as error:
+            found.append((error.kind, error.line))
+        else:
+            found.append((c.tolist(), report.counters.by_line))
+    assert found[0] == found[1], text
 
 
 @pytest.mark.parametrize("executor", ["simt", "oracle"])

@@ -1,5 +1,7 @@
 """Kernels as a tester would write them: against plain numpy, and all counters with the oracle."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -268,7 +270,7 @@ CASES = {
     "blelloch": (2, 64, (A * 0, A), 0, [(ROWS.cumsum(1) - ROWS).ravel()]),
     "hillis": (2, 64, (A * 0, A), 0, [ROWS.cumsum(1).ravel()]),
     "spmv": (1, 32, (np.zeros(4), START, COLUMN, VALUES, VECTOR), 0, [
-        [VALUES[a:b] @ VECTOR[COLUMN[a:b]] for a, b in zip(START[:-1], START[1:], strict=True)]]),
+        [VALUES[a:b] @ VECTOR[COLUMN[a:b]] for a, b in itertools.pairwise(START)]]),
     "softmax": (5, 32, (M * 0, M), 128, [SOFT / SOFT.sum(1, keepdims=True)]),
     "mandelbrot": ((2, 2), (8, 8), (np.zeros((9, 11), np.int64), -1.5, 0.25, 20), 0,
                    [mandelbrot()]),
