@@ -112,11 +112,12 @@ def switch(name: str, value: bool, note: str = "") -> str:
 
 
 def steps_of(step: int, last: int) -> str:
-    """Buttons and a slider to go through steps; the script's `stepKey` reads them."""
+    """Buttons and a slider to go through steps; the script's `stepKey` and `play` read them."""
     buttons = "".join(
         f'<button type="button" data-go="{key}" aria-label="{words}">{name}</button>'
         for name, key, words in (("first", "Home", "first step"), ("back", "ArrowLeft",
-                                 "back one step"), ("next", "ArrowRight", "next step"),
+                                 "back one step"), ("play", "play", "play the steps"),
+                                ("next", "ArrowRight", "next step"),
                                  ("last", "End", "last step")))
     return (f'<div class="dl-steps" role="group" aria-label="Steps">{buttons}'
             f'{slider("step", step, 0, last)}</div>')

@@ -145,6 +145,28 @@ def test_warp_steps(show: Callable[..., Any]) -> None:
     assert face.locator(".dl-message").inner_text().startswith("race: threads 0")
 
 
+def test_warp_plays_to_the_end_and_stops(show: Callable[..., Any]) -> None:
+    face = show(WarpStepper())
+    player, clock = face.locator('[data-go="play"]'), face.page.clock
+    clock.install()
+    show(WarpStepper())
+    player.focus()
+    face.page.keyboard.press("Enter")
+    assert_shows(face, WarpStepper(step=1))
+    assert (player.inner_text(), player.get_attribute("aria-label")) == ("pause", "pause")
+    clock.run_for(3000)
+    assert_shows(face, WarpStepper(step=3))
+    press(face, "ArrowLeft")  # the reader takes over
+    clock.run_for(6000)
+    assert_shows(face, WarpStepper(step=2))
+    player.click()
+    clock.run_for(9000)
+    assert_shows(face, WarpStepper(step=5))
+    assert player.inner_text() == "play"
+    player.click()  # again, from the start
+    assert_shows(face, WarpStepper(step=0))
+
+
 def test_cube_timeline(show: Callable[..., Any]) -> None:
     face = show(CubeTimeline())
     press(face, "ArrowRight", "ArrowRight")
