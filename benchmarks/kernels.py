@@ -85,10 +85,10 @@ def _against(what: str, taken: float, name: str, grid: tuple[int, ...], block: t
              n: int) -> Iterator[Result]:
     """The simulator's time, in a process of its own: it is chosen when numba is imported."""
     job = json.dumps({"name": name, "grid": grid, "block": block, "n": n})
-    done = subprocess.run([sys.executable, "-m", "benchmarks.kernels", job], check=True,
-                          capture_output=True, text=True, cwd=Path(__file__).parents[1],
-                          env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"})
-    simulated = float(done.stdout)
+    done = [subprocess.run([sys.executable, "-m", "benchmarks.kernels", job], check=True,
+                           capture_output=True, text=True, cwd=Path(__file__).parents[1],
+                           env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}) for _ in range(2)]
+    simulated = min(float(run.stdout) for run in done)  # its threads make it vary by two
     yield Result(f"{what}, of the simulator's time", taken / simulated, PEER, 1.0,
                  limit=1 / FASTER, unit="", note=f"the simulator takes {simulated:.3g} CPU s")
 

@@ -154,13 +154,17 @@ class Code(Expressions):
             machine = frame.machine
             machine.watching += 1
             state: Any = None
+            turn = 0
             while active is not None:
-                before = (active, *(machine.state(frame.values.get(n)) for n in decisive))
-                if state is not None and len(state) == len(before) and all(
-                        map(same, state, before)):
-                    raise KernelError("spin_wait", spinning.WAITS, line=node.lineno,
-                                      **active.first)
-                state = before
+                # A turn that changes nothing repeats for ever: turns 2, 4, 8 ... are enough.
+                start = turn & (turn - 1) == 0
+                if start or (turn - 1) & (turn - 2) == 0:
+                    now = (active, *(machine.state(frame.values.get(n)) for n in decisive))
+                    if not start and all(map(same, state, now)):
+                        raise KernelError("spin_wait", spinning.WAITS, line=node.lineno,
+                                          **active.first)
+                    state = now
+                turn += 1
                 active, no = branch(frame, line, test(frame, active), active)
                 done = _join(done, no)
                 if active is not None:

@@ -59,9 +59,10 @@ def binary(space: Space, line: int, kind: str, a: Any, b: Any, mask: Mask) -> An
         raise KernelError("unsupported", f"operation {kind} of floats", line=line)
     if not real:
         if kind in ("Div", "FloorDiv", "Mod"):
-            if np.any(b == 0):
+            zero = b == 0
+            if zero.any() if isinstance(zero, np.ndarray) else zero:
                 nonzero(line, kind, b, mask)
-                b = np.where(b == 0, 1, b)
+                b = np.where(zero, 1, b)
             elif kind != "Div" and isinstance(b, np.int64) and b > 0 and b & (b - 1) == 0:
                 # Numpy divides one by one, but shifts and masks many at once.
                 return a & (b - 1) if kind == "Mod" else a >> (int(b).bit_length() - 1)
