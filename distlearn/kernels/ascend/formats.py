@@ -1,8 +1,9 @@
 """How matrices lie in the memories of a cube core: ND, Nz, Zz and Zn.
 
-A matrix is cut into fractals of 16 rows and 32 bytes (16 x 16 float16, 512 bytes), padded with
-zeros. The capital letter says how the fractals follow each other, the small one how the elements do
-within a fractal: ``z`` row after row, ``n`` column after column.
+A matrix is cut into fractals of r by c elements, padded with zeros. In L1, L0A and L0B these are
+16 rows of 32 bytes (16 x 16 float16, 16 x 32 int8; 512 bytes), in L0C 16 x 16 elements of whatever
+type (float32: 1,024 bytes). The capital letter says how the fractals follow each other, the small
+one how the elements do within a fractal: ``z`` row after row, ``n`` column after column.
 
 ======  ===================  =============  ==========================
 name    used in              fractals       array here
