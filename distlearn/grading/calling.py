@@ -11,6 +11,7 @@ import linecache
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
@@ -19,6 +20,29 @@ from distlearn.grading.plain import encode
 
 Perform = Callable[[Any, list[Any]], Any]
 """Call a function with arguments, in whatever way the question asks for."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A `Perform` whose value tells what an answer cost: counters, clocks.
+
+    In two steps, so that the measuring can be done where the learner's code has never been.
+
+    Attributes
+    ----------
+    take : callable
+        ``take(function, args)``: what is to be measured, as plain data.
+    measure : callable
+        ``measure(taken, args)``.
+    """
+
+    take: Perform
+    measure: Perform
+
+    def __call__(self, function: Any, args: list[Any]) -> Any:
+        """Both, here."""
+        return self.measure(self.take(function, args), args)
+
 
 PRINTED_KEPT = 400
 _QUESTIONS = "distlearn.grading.sets"

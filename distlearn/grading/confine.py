@@ -21,7 +21,8 @@ MOST_PROCESSES = 64
 WATCH_SECONDS = 0.005  # a fork bomb doubles in about one thousandth
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
 CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
-PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 
 
 def enter_namespaces() -> bool:
@@ -70,8 +71,10 @@ def supervise(
             os.waitpid(first, 0)
             os._exit(0)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    keep_out(True)
     child = os.fork()
     if child == 0:
+        keep_out(False)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         os.setpriority(os.PRIO_PROCESS, 0, calm)
@@ -90,6 +93,11 @@ def supervise(
     if not confined:
         _sweep()
     os._exit(0)
+
+
+def keep_out(wanted: bool) -> None:
+    """Whether other processes of this user may look into this one and use what it has open."""
+    _prctl(PR_SET_DUMPABLE, 0 if wanted else 1)
 
 
 def _end_with(child: int) -> None:

@@ -1,7 +1,8 @@
 """Launch a learner's kernel; say what is in its output, and what the launch was counted in.
 
 Used in the notebook and in the worker process, like `calling`. The executor reads the kernel's
-syntax tree, so nothing of the learner's code runs in a launch.
+text, so nothing of the learner's code runs in a launch; the grader launches it in a process of its
+own, in which no learner's code has been.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from distlearn.grading.calling import Perform, Trouble
+from distlearn.grading.calling import Measured, Trouble
+from distlearn.grading.kernel_data import from_data, to_data
 from distlearn.kernels import simt as _simt  # noqa: F401 - loaded before the learner's code
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
@@ -26,7 +28,7 @@ _SHARED = ("shared_load", "shared_store")
 def performer(
     function: str, parameters: Sequence[str], outputs: Sequence[str], start: float, language: str,
     kernel: str,
-) -> Perform:
+) -> Measured:
     """How to launch a kernel: ``perform(kernel, [grid, block, *arguments])``.
 
     Parameters
@@ -47,18 +49,23 @@ def performer(
     if language == "cuda":
         from distlearn.kernels import cuda_c as _cuda_c  # noqa: F401 - before the learner's clock
 
-    def perform(answer: Any, args: list[Any]) -> dict[str, Any]:
+    def take(answer: Any, args: list[Any]) -> dict[str, Any]:
+        if language == "cuda":
+            return {"text": _text(answer)}
+        return {"kernel": _checked(answer, function, parameters[2:])}
+
+    def measure(taken: dict[str, Any], args: list[Any]) -> dict[str, Any]:
         grid, block, *values = args
         arrays = [_argument(value, name in outputs, start)
                   for name, value in zip(parameters[2:], values, strict=True)]
         if language == "cuda":
-            report = _launch_text(answer, kernel, grid, block, arrays)
+            report = _launch_text(taken["text"], kernel, _dim(grid), _dim(block), arrays)
         else:
-            report = _launch(answer, function, grid, block, arrays)
+            report = _launch(from_data(taken["kernel"]), _dim(grid), _dim(block), arrays)
         out = arrays[list(parameters).index(outputs[0]) - 2]
         return {"out": out, **_counted(report)}
 
-    return perform
+    return Measured(take, measure)
 
 
 def _argument(value: Any, output: bool, start: float) -> Any:
@@ -76,46 +83,62 @@ def _flat(value: Any) -> list[Any]:
         else [value]
 
 
-def _launch(answer: Any, function: str, grid: Any, block: Any, arrays: list[Any]) -> LaunchReport:
-    """Launch a kernel in numba.cuda's spelling.
+def _checked(answer: Any, function: str, parameters: Sequence[str]) -> list[dict[str, Any]]:
+    """A kernel in numba.cuda's spelling, as data.
 
     Raises
     ------
     NotImplementedError
         For a kernel that is not written yet.
     Trouble
-        For anything that is wrong with it.
+        If it is no kernel, or takes something else.
     """
     if not isinstance(answer, Kernel):
         raise Trouble("plain_def", function)
     if _is_stub(answer.tree):
         raise NotImplementedError
-    if len(answer.parameters) != len(arrays):
+    if len(answer.parameters) != len(parameters):
         raise Trouble("arguments", f"it has the parameters ({', '.join(answer.parameters)})")
+    return to_data(answer)
+
+
+def _launch(answer: Kernel, grid: Any, block: Any, arrays: list[Any]) -> LaunchReport:
+    """Launch a kernel.
+
+    Raises
+    ------
+    Trouble
+        For anything that is wrong with it.
+    """
     try:
-        return launch(answer, _dim(grid), _dim(block), *arrays)
+        return launch(answer, grid, block, *arrays)
     except KernelError as error:
         place = f"{answer.filename}:{error.line}" if error.line else ""
         raise Trouble("kernel", _message(error), place) from None
     except (NameError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise Trouble("raised", f"{type(error).__name__}: {error}") from None
+        raise Trouble("kernel", f"unsupported: {type(error).__name__}: {error}") from None
 
 
-def _launch_text(answer: Any, kernel: str, grid: Any, block: Any, arrays: list[Any]
-                 ) -> LaunchReport:
-    """Launch a kernel of the CUDA C that the learner's function returns; errors as `_launch`."""
-    from distlearn.kernels.cuda_c import HostError, SourceError, load
-
+def _text(answer: Any) -> str:
+    """What the learner's function returns, if it is text."""
     text = answer()
     if type(text) is not str:
-        raise Trouble("kernel", f"source: it returned a {type(text).__name__}, and the text of a "
-                      "CUDA C kernel is asked for")
+        raise Trouble("kernel", "source: it returned "
+                      f"{'None' if text is None else f'a {type(text).__name__}'}, and the text of "
+                      "a CUDA C kernel is asked for")
+    return text
+
+
+def _launch_text(text: str, kernel: str, grid: Any, block: Any, arrays: list[Any]) -> LaunchReport:
+    """Launch a kernel of a CUDA C source; errors as `_launch`."""
+    from distlearn.kernels.cuda_c import HostError, SourceError, load
+
     try:
         program = load(text + "\n")
         if kernel not in program.kernels:
             names = ", ".join(program.kernels) or "none"
             raise Trouble("kernel", f"source: the text needs a kernel `{kernel}`; it has {names}")
-        return program[kernel][_dim(grid), _dim(block)](*arrays)
+        return program[kernel][grid, block](*arrays)
     except SourceError as error:
         raise Trouble("kernel", f"source: line {error.lineno} of the text: {error.reason}"
                       f"{_line(text, error.lineno)}") from None

@@ -12,6 +12,7 @@ _STATUS = {
     "overflow": "buffer overflow",
     "uninitialised": "uninitialised memory",
     "layout": "wrong buffer or shape",
+    "by_hand": "not by the core",
 }
 _ADVICE = {
     "out_of_bounds":
@@ -52,6 +53,9 @@ _ADVICE = {
     "uninitialised": "An instruction reads what nobody wrote: which copy is missing, or too late?",
     "layout": "Follow the data: global, L1, L0A and L0B, L0C, global.",
     "queue": "What is taken out of a queue was put in before, and is freed after.",
+    "by_hand":
+        "The program only tells the core what to do: C is written by `fixpipe`, when the check "
+        "runs it.",
     "event_ids": "There are 8 ids between two pipes: use one again.",
     "cube_race":
         "The two pipes run side by side. `set_flag` behind the one that has to be first, "
