@@ -51,6 +51,10 @@ class Answer(Protocol):
         """The likely mistake, or ""."""
         ...
 
+    def slight(self, got: Any, wanted: Any) -> bool:
+        """Whether what is wrong matters less than what may be wrong in other cases."""
+        return False
+
     def view(self, got: Any, wanted: Any) -> View:
         """What to show of them. ``got`` is None where there is nothing to compare."""
         return View(got, wanted)
@@ -184,7 +188,8 @@ def misfit(got: Any, noun: str) -> str:
         return f"It returned {got}; {noun} is asked for."
     if type(got) is str:
         quoted = f"It returned text, {short(got)}; {noun} is asked for"
-        return quoted + (": leave out the quotes or the formatting." if "number" in noun else ".")
+        one = noun in (Number.noun, Count.noun)
+        return quoted + (": leave out the quotes or the formatting." if one else ".")
     if isinstance(got, Other):
         if got.what in ("generator", "map", "filter", "zip", "range", "dict_keys", "reversed"):
             advice = "wrap it in list(...)" if "list" in noun else "`return` one value"

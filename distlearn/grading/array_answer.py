@@ -51,6 +51,9 @@ class Array(Answer):
     def hint(self, got: Any, wanted: Any) -> str:
         """See `Answer`."""
         if shape(got) != shape(wanted):
+            if len(shape(got) or ()) < 2 and len(shape(wanted) or ()) == 1:
+                return (f"It has {_size(got)}; {len(wanted)} {'are' if len(wanted) > 1 else 'is'} "
+                        "asked for.")
             return f"Its shape is {shape(got)}; {shape(wanted)} is asked for."
         a, b = [x for _, x in _items(got)], [x for _, x in _items(wanted)]
         if any(math.isnan(x) for x in a):
@@ -101,6 +104,12 @@ def shape(value: Any) -> Shape | None:
         return (0,)
     only = inner.pop()
     return None if inner or only is None else (len(value), *only)
+
+
+def _size(value: Any) -> str:
+    """``3 numbers``, of a list or of one number alone."""
+    count = len(value) if type(value) in (list, tuple) else 1
+    return f"{count} number{'s' * (count != 1)}"
 
 
 def _items(value: Any, index: str = "") -> Iterator[tuple[str, Any]]:

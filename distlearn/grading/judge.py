@@ -134,8 +134,10 @@ def _failed(question: Question, cases: Sequence[Case], run: Run, results: tuple[
     """Choose the case to show: the first that a known mistake explains, else the first."""
     outcomes = [*run.outcomes, *([run.stopped] if run.stopped else [])]
     failing = [k for k, result in enumerate(results) if result.ok is False]
-    first = failing[0]
-    wrong = [k for k in failing if results[k].comparable][:MOST_COMPARED]
+    first = next((k for k in failing if not _slight(question, results[k], outcomes[k], cases[k])),
+                 failing[0])
+    wrong = [k for k in sorted(failing, key=lambda k: (k != first, k))
+             if results[k].comparable][:MOST_COMPARED]
     if wrong and not results[first].trouble:
         got = {k: outcomes[k].value for k in wrong}
         mistake = _best_mistake(question, [(cases[k], got[k]) for k in wrong])
@@ -150,6 +152,10 @@ def _failed(question: Question, cases: Sequence[Case], run: Run, results: tuple[
     why = explain(question, outcomes[first], defined, kind)
     return QuestionResult(question, 0, why.status, results, results[first], why.text, why.hint,
                           run.notes)
+
+
+def _slight(question: Question, result: CaseResult, outcome: Outcome, case: Case) -> bool:
+    return result.comparable and question.answer.slight(outcome.value, case.wanted)
 
 
 def _part(question: Question, cases: Sequence[Case], outcomes: Sequence[Outcome],

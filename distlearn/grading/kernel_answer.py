@@ -30,6 +30,10 @@ WORDS = {
     "clocks": "clocks until the last pipe is done",
 }
 
+APART = 5  # sectors of a request of 32 lanes side by side, with 4 bytes each: 4, or 5 if shifted
+SCATTERED = ("The threads of a warp use elements far apart, each in a sector of its own: "
+             "neighbours in `threadIdx.x` have to use neighbours in memory.")
+
 
 @dataclass(frozen=True)
 class KernelAnswer(Answer):
@@ -39,9 +43,12 @@ class KernelAnswer(Answer):
     ----------
     advice : mapping of str to str
         What to try if a counter is too high.
+    scattered : str
+        What to try if it is one of sectors, and a request has too many of them.
     """
 
     advice: Mapping[str, str] = field(default_factory=dict, hash=False)
+    scattered: str = SCATTERED
     array: Array = field(default_factory=lambda: Array(tolerance=1e-5))
     noun: str = "a kernel that writes the right numbers"
 
@@ -60,13 +67,25 @@ class KernelAnswer(Answer):
         """See `Answer`."""
         if self.array.same(got["out"], wanted["out"]):
             name = self._breach(got, wanted)
-            what = f"The result is right. {self.advice.get(name or '', '')}"
-            return what.strip()
+            return f"The result is right. {self._advice(got, name or '')}".strip()
         missing = _missing(got["out"])
         if missing and self.array.hint(got["out"], wanted["out"]).startswith("nan"):
             return (f"out[{missing[0]}] is nan, as it was before: no thread has written it, or "
                     "what was written comes from something that was never set.")
+        if _whole(got["out"]) and not _whole(wanted["out"]):
+            return ("These are whole numbers: is an array in shared memory, or a variable, one of "
+                    "integers?")
         return self.array.hint(got["out"], wanted["out"])
+
+    def slight(self, got: Any, wanted: Any) -> bool:
+        """Whether only a counter is wrong."""
+        return self.array.same(got["out"], wanted["out"])
+
+    def _advice(self, got: Any, name: str) -> str:
+        requests = got["counters"].get(name.replace("_sectors", "_requests"), 0)
+        if name.endswith("_sectors") and got["counters"].get(name, 0) > APART * requests > 0:
+            return self.scattered
+        return self.advice.get(name, "")
 
     def view(self, got: Any, wanted: Any) -> View:
         """Where the array is wrong; if it is right, the counter that is too high, by line."""
@@ -95,6 +114,13 @@ def _marked(out: Any) -> Any:
     if isinstance(out, list | tuple):
         return [_marked(item) for item in out]
     return math.inf if out != out else out
+
+
+def _whole(out: Any) -> bool:
+    """Whether all numbers are whole."""
+    if isinstance(out, list | tuple):
+        return all(_whole(item) for item in out)
+    return math.isfinite(out) and out == int(out)
 
 
 def _missing(out: Any, index: tuple[int, ...] = ()) -> list[str]:

@@ -116,7 +116,9 @@ def _launch(answer: Kernel, grid: Any, block: Any, arrays: list[Any]) -> LaunchR
         place = f"{answer.filename}:{error.line}" if error.line else ""
         raise Trouble("kernel", _message(error), place) from None
     except (NameError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise Trouble("kernel", f"unsupported: {type(error).__name__}: {error}") from None
+        what = "arithmetic with a whole array" if "'Global'" in str(error) or (
+            "'Shared'" in str(error)) else f"{type(error).__name__}: {error}"
+        raise Trouble("kernel", f"unsupported: {what}") from None
 
 
 def _text(answer: Any) -> str:

@@ -16,8 +16,8 @@ _STATUS = {
 }
 _ADVICE = {
     "out_of_bounds":
-        "There can be more threads than elements: a thread whose index is beyond the end must "
-        "do nothing.",
+        "There can be more threads than elements: a thread whose index, or whose neighbour's, is "
+        "beyond the end must do nothing with it.",
     "race":
         "Between writing shared memory and reading what another thread wrote, all threads of "
         "the block have to wait: `cuda.syncthreads()`. Before it is written again, too.",
@@ -62,6 +62,32 @@ _ADVICE = {
         "`wait_flag` in front of the other, with the same pipes and id.",
 }
 
+_ONE_THREAD = ("A kernel is the work of one thread: it takes elements, such as `a[i]`, and "
+               "computes with them.")
+_SIZE = "How many elements has this array, and which is the largest index that a thread uses?"
+# What to try instead: of a kind, where the message has these words.
+_CLOSER = {
+    ("out_of_bounds", "index -"):
+        "There is no counting from the end in a kernel, and nothing in front of element 0: which "
+        "thread's index is below 0?",
+    ("out_of_bounds", "the shared array"): _SIZE,
+    ("out_of_bounds", "local array"): _SIZE,
+    ("unbound_variable", "local array"):
+        "A local array starts with anything: give each element a value first.",
+    ("unsupported", "index is no integer"):
+        "`/` gives a float; an index is divided with `//`.",
+    ("unsupported", "whole array"): _ONE_THREAD,
+    ("unsupported", "indices for an array"): _ONE_THREAD,
+    ("unsupported", "MatMult"): _ONE_THREAD,
+    ("unsupported", "Raise statements"):
+        "Take out the line with `raise`: your code takes its place.",
+    ("unsupported", "is not modelled"):
+        "`cuda.threadIdx`, `blockIdx`, `blockDim` and `gridDim` have the parts `.x`, `.y` and "
+        "`.z`, with capitals as here.",
+    ("unsupported", "cuda."):
+        "Is it spelt as in the question, capitals too, with its arguments?",
+}
+
 
 def in_words(message: str) -> tuple[str, str, str]:
     """Status, sentence and hint for ``kind: what happened``.
@@ -77,4 +103,5 @@ def in_words(message: str) -> tuple[str, str, str]:
         return status, what.rstrip("."), "Is the name spelt right, and defined in a cell above?"
     if kind == "source" and not what.startswith("line"):
         return status, what.rstrip("."), "The function hands back the whole text with `return`."
-    return status, f"{status}: {what.rstrip('.')}", _ADVICE.get(kind, "")
+    closer = (advice for (of, words), advice in _CLOSER.items() if of == kind and words in what)
+    return status, f"{status}: {what.rstrip('.')}", next(closer, _ADVICE.get(kind, ""))

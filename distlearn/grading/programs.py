@@ -64,7 +64,7 @@ class KernelProgram:
 class CubeProgram:
     """The function writes a program for a cube core, ``name(core, A, B, C)``: C = A @ B in float32.
 
-    The arguments of a case are A and B, small whole numbers, which become float16.
+    The arguments of a case are A and B, small halves, which become float16.
 
     Attributes
     ----------

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from distlearn.grading.calling import PRINTED_KEPT
 from distlearn.grading.kernel_trouble import in_words
 from distlearn.grading.outcome import Outcome
 from distlearn.grading.programs import KernelProgram
@@ -60,7 +61,9 @@ def explain(question: Question, outcome: Outcome, defined: Sequence[str], kind: 
         "time": Reason(
             "time limit", f"{at}{'y' if at else 'Y'}our code did not finish: it took longer than "
             f"{outcome.message}{code} and was stopped.",
-            "Does every loop end? Does its variable change?"),
+            "It prints a lot, which takes time as well: take out `print`, or make it rare."
+            if len(outcome.printed) >= PRINTED_KEPT
+            else "Does every loop end? Does its variable change?"),
         "memory": Reason(
             "memory limit", f"{at}it ran out of memory{code}.", "Does a list grow without end?"),
         "processes": Reason(
@@ -161,7 +164,10 @@ def _stuck_hint(message: str) -> str:
 
 
 def _exception_hint(message: str) -> str:
-    if any(name in message for name in ("'Request'", "'Collective'", "'coroutine'")):
+    if message.startswith("KernelError: bad_launch"):
+        return "Take out `@cuda.jit`: this question asks for a plain function."
+    if any(name in message for name in ("'Request'", "'Collective'", "'coroutine'",
+                                        "distlearn.comm.operation.")):
         return "Write `await` before an operation of `comm`: without it there is no value yet."
     hints = {
         "ZeroDivisionError": "Which denominator can be 0 for these arguments?",

@@ -24,6 +24,7 @@ from threading import Event
 from typing import Any
 
 from distlearn.grading import hidden
+from distlearn.grading.calling import PRINTED_KEPT
 from distlearn.grading.confine import MOST_PROCESSES, memory_of
 from distlearn.grading.outcome import KINDS, Outcome, Run
 from distlearn.grading.plain import decode, encode, legible
@@ -134,6 +135,7 @@ class _Child:
         self.messages: list[dict[str, Any]] = []
         self.ready_at: float | None = None
         self.ended: dict[str, Any] | None = None
+        self.printed = ""
         self.loaded = self.late = self.flooded = self.crowded = self.heavy = False
         request_read, request_write = os.pipe()
         self.result, result_write = os.pipe()
@@ -209,6 +211,8 @@ def _listen(child: _Child, calls: int, limits: Limits, cancel: Event | None) -> 
                     selector.unregister(key.fd)
                 elif key.fd == child.result:
                     child.hear(data)
+                elif len(child.printed) < PRINTED_KEPT:
+                    child.printed += data[:PRINTED_KEPT].decode("utf-8", "replace")
             now = time.monotonic()
             if child.ready_at is None:
                 child.late = now - started > START_SECONDS
@@ -249,12 +253,13 @@ def _why_ended(child: _Child, limits: Limits) -> Outcome:
     if child.heavy:
         return Outcome("memory")
     spent = isinstance(cpu, int | float) and cpu >= limits.seconds and bool(number)
+    late = Outcome("time", message=f"{limits.seconds:g} s", printed=legible(child.printed))
     if spent or number in (signal.SIGPROF, signal.SIGXCPU):
-        return Outcome("time", message=f"{limits.seconds:g} s")
+        return late
     if child.late and child.ready_at is None:
         return Outcome("silent", message="Python did not start")
     if child.late:
-        return Outcome("time", message=f"{limits.seconds:g} s")
+        return late
     if isinstance(number, int) and number:
         try:
             name = signal.Signals(number).name

@@ -142,6 +142,7 @@ MUTANTS: dict[str, dict[str, str]] = {
         {
             "no tile": ("        tile[y, x] = a[i, j]", "        out[j, i] = a[i, j]"),
             "no padding": ("(32, 33)", "(32, 32)"),
+            "integers": ("(32, 33), float32", "(32, 33), np.int32"),
             "even padding": ("(32, 33)", "(32, 34)"),
             "no barrier": (_BARRIER, ""),
             "barrier inside": (

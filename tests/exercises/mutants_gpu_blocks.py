@@ -13,6 +13,7 @@ MUTANTS: dict[str, dict[str, str]] = {
     "gpu/window": changed(
         "window_max",
         {
+            "integers": ("(66, float32)", "(66, np.int32)"),
             "three reads": (
                 (
                     "        if i > 0:\n            largest = max(largest, part[t - 1])\n"
@@ -126,6 +127,7 @@ MUTANTS: dict[str, dict[str, str]] = {
     "gpu/conv": changed(
         "convolve",
         {
+            "integers": ("(8, float32)", "(8, np.int32)"),
             "everything from global memory": (
                 "part[t + j] * weights[j]",
                 "(a[i + j] if i + j < n else float32(0)) * w[j]",
@@ -270,6 +272,7 @@ MUTANTS: dict[str, dict[str, str]] = {
     "gpu/registers": changed(
         "four_rows",
         {
+            "integers": ("(4, float32)", "(4, np.int32)"),
             "B read for each row": ("* b\n", "* B[k, col]\n"),
             "sums not set": ("        sums[r] = float32(0)\n", "        pass\n"),
             "one row": ("    row = 4 * y", "    row = y"),

@@ -138,6 +138,7 @@ MUTANTS: dict[str, dict[str, str]] = {
     "gpu/cuda_c": changed(
         "bias_relu_source",
         {
+            "integers": ("float value", "int value"),
             "no guard": ("if (i < rows && j < columns) {", "{"),
             "guard of columns missing": ("i < rows && j < columns", "i < rows"),
             "x along rows": [
@@ -191,6 +192,7 @@ MUTANTS: dict[str, dict[str, str]] = {
     "gpu/flags": changed(
         "multiply",
         {
+            "numpy": ("    core.fixpipe(C, c)", "    core.fixpipe(C, c)\n    C[:] = A @ B"),
             "no flag to MTE1": [
                 ('        core.set_flag("MTE2", "MTE1", s)\n', ""),
                 ('        core.wait_flag("MTE2", "MTE1", s)\n', ""),

@@ -54,6 +54,12 @@ RIGHT: dict[str, dict[str, str]] = {
             "    s[0] = a[i - 1] if i > 0 else low",
             "    s[65] = a[i + 64] if i + 64 < n else low", "cuda.syncthreads()", "if i < n:",
             "    out[i] = max(max(s[t], s[t + 1]), s[t + 2])"),
+        "shifted by the halo": _kernel(
+            "window_max(out, a, n)", "s = cuda.shared.array(shape=66, dtype=float32)",
+            "t = cuda.threadIdx.x", "i = cuda.grid(1)", "for k in range(t, 66, 64):",
+            "    j = cuda.blockIdx.x * 64 + k - 1",
+            "    s[k] = a[j] if 0 <= j < n else float32(-np.inf)", "cuda.syncthreads()",
+            "if i < n:", "    out[i] = max(s[t], s[t + 1], s[t + 2])"),
     },
     "gpu/dot": {
         "shuffles": _kernel(

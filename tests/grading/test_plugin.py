@@ -33,7 +33,7 @@ def test_one_item_per_question_and_nothing_else(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "4 passed" in done.stdout
     assert "1 failed" in done.stdout
-    for words in ("pipeline/bubble: Bubble fraction", "call    bubble_fraction(p=4, m=8)",
+    for words in ("pipeline/bubble: The bubble", "call    bubble_fraction(p=4, m=8)",
                   "hint    Off by one"):
         assert words in done.stdout
     assert "Traceback" not in done.stdout + done.stderr

@@ -29,7 +29,7 @@ def _maxima(a: list[float], before: int = 1, after: int = 1) -> list[float]:
 def _window(n: int, a: list[float] | None = None) -> Case:
     a, grid = a or numbers(n), -(-n // BLOCK)
     return Case((grid, BLOCK, n, a, n),
-                wants(_maxima(a), global_load_sectors=sectors(n) + 2 * grid,
+                wants(_maxima(a), global_load_sectors=sectors(n) + 4 * grid,
                       global_load_requests=4 * grid))
 
 
@@ -130,16 +130,37 @@ def _squares(rows: int, columns: int, x: Matrix | None = None) -> Case:
 _SHUFFLE = ("The 32 threads of one warp need neither: cuda.shfl_down_sync hands a register from "
             "lane to lane.")
 
+_SIDE_BY_SIDE = ("Lanes side by side read elements side by side: lane t takes the columns t, "
+                 "t + 32, t + 64, …")
+
+
+def _shuffled(row: list[float], distances: tuple[int, ...], *, xor: bool = False,
+              stay: bool = False) -> float:
+    """Lane 0's mean if lanes are missing in the shuffles, and who asks them has its own again.
+
+    Missing are those without an element; with ``stay``, all that no longer count.
+    """
+    sums = [sum(v * v for v in row[lane::32]) for lane in range(32)]
+    for d in distances:
+        there = d if stay else min(32, len(row))
+        sums = [x + (sums[of] if (of := lane ^ d if xor else lane + d) < there else x)
+                for lane, x in enumerate(sums)]
+    return sums[0] / len(row)
+
+
+_HALVES, _DOUBLES = (16, 8, 4, 2, 1), (1, 2, 4, 8, 16)
+_ALL_LANES = ("A lane that does not come to the shuffle hands over nothing: all 32 lanes call it, "
+              "outside of any `if`, and none has returned before.")
+
 SQUARES = Question(
     id="gpu/mean_square",
     title="One warp a row",
     function="mean_square",
     parameters=("grid", "block", "out", "x"),
     answer=KernelAnswer({
-        "global_load_sectors": ("Lanes side by side read elements side by side: lane t takes the "
-                                "columns t, t + 32, t + 64, …"),
+        "global_load_sectors": f"{_SIDE_BY_SIDE} Each is read once: keep it in a variable.",
         "barriers": _SHUFFLE, "shared_requests": _SHUFFLE, "atomic_requests": _SHUFFLE,
-    }),
+    }, scattered=_SIDE_BY_SIDE),
     points=5,
     sheet=2,
     program=KernelProgram(),
@@ -165,6 +186,12 @@ SQUARES = Question(
         Mistake(lambda grid, block, out, x: wrote(
             [sum(v * v for v in row[::32]) / len(row) for row in x]),
                 "Only lane 0 is in it: the other lanes' sums have to come to it."),
+        Mistake(lambda grid, block, out, x: wrote(
+            [_shuffled(row, _HALVES, stay=True) for row in x]), _ALL_LANES),
+        Mistake(lambda grid, block, out, x: wrote([_shuffled(row, _HALVES) for row in x]),
+                _ALL_LANES),
+        Mistake(lambda grid, block, out, x: wrote(
+            [_shuffled(row, _DOUBLES, xor=True) for row in x]), _ALL_LANES),
     ),
 )
 

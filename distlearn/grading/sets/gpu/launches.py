@@ -24,14 +24,14 @@ def wrote(out: Any) -> dict[str, Any]:
 
 
 def numbers(count: int, step: int = 3, most: int = 11) -> list[float]:
-    """Small whole numbers of both signs, in no simple order.
+    """Small halves of both signs, in no simple order: no whole numbers, and exact in float16.
 
     Examples
     --------
     >>> numbers(6)
-    [-5.0, -2.0, 1.0, 4.0, -4.0, -1.0]
+    [-2.5, -1.0, 0.5, 2.0, -2.0, -0.5]
     """
-    return [float(k * step % most - most // 2) for k in range(count)]
+    return [(k * step % most - most // 2) / 2 for k in range(count)]
 
 
 def matrix(rows: int, columns: int, step: int = 3) -> list[list[float]]:

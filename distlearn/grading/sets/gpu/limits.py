@@ -250,13 +250,14 @@ def _bias(rows: int, columns: int, x: Matrix | None = None, bias: list[float] | 
                       global_store_sectors=tenth_more(row_sectors(rows, columns))))
 
 
+_ALONG_ROWS = "Each warp writes a column. threadIdx.x has to run along the columns of a row."
+
 CUDA_C = Question(
     id="gpu/cuda_c",
     title="In CUDA C",
     function="bias_relu_source",
     parameters=("grid", "block", "out", "x", "bias", "rows", "columns"),
-    answer=KernelAnswer({"global_store_sectors": (
-        "Each warp writes a column. threadIdx.x has to run along the columns of a row.")}),
+    answer=KernelAnswer({"global_store_sectors": _ALONG_ROWS}, scattered=_ALONG_ROWS),
     points=5,
     sheet=3,
     program=KernelProgram(language="cuda", kernel="bias_relu"),

@@ -45,7 +45,7 @@ MAP = Question(
                    global_store_sectors=1)),
         _map(1, 32, 20),
         _map(2, 32, 64),
-        _map(3, 32, 70),
+        _map(3, 24, 70),
     ),
     mistakes=(
         Mistake(lambda grid, block, out, a, n: wrote([3 * (x + 1) for x in a]),
@@ -67,12 +67,16 @@ def _stride(grid: int, block: int, n: int) -> Case:
 _NEIGHBOURS = ("At one moment neighbouring threads have to use neighbouring elements. Let a thread "
                "go on in steps of all threads of the grid, not through a piece of its own.")
 
+_ONCE = ("Let neighbouring threads use neighbouring elements. And read each once, into a variable, "
+         "and write it once: of an `if`, both ways take their turn.")
+
 STRIDE = Question(
     id="gpu/stride",
     title="Fewer threads than elements",
     function="relu",
     parameters=("grid", "block", "out", "a", "n"),
-    answer=KernelAnswer({"global_load_sectors": _NEIGHBOURS, "global_store_sectors": _NEIGHBOURS}),
+    answer=KernelAnswer({"global_load_sectors": _ONCE, "global_store_sectors": _ONCE},
+                        scattered=_NEIGHBOURS),
     points=4,
     program=KernelProgram(),
     cases=(
@@ -103,14 +107,15 @@ def _outer(grid: tuple[int, int], block: tuple[int, int], rows: int, columns: in
                       global_store_sectors=tenth_more(row_sectors(rows, columns))))
 
 
+_ALONG_ROWS = ("Each warp writes a column. The threads of a warp differ in `threadIdx.x`: let x "
+               "run along a row of `out`, the second index.")
+
 OUTER = Question(
     id="gpu/outer",
     title="Two dimensions",
     function="outer_sum",
     parameters=("grid", "block", "out", "col", "row"),
-    answer=KernelAnswer({"global_store_sectors": (
-        "Each warp writes a column. The threads of a warp differ in `threadIdx.x`: let x run "
-        "along a row of `out`, the second index.")}),
+    answer=KernelAnswer({"global_store_sectors": _ALONG_ROWS}, scattered=_ALONG_ROWS),
     points=4,
     program=KernelProgram(),
     cases=(
@@ -153,7 +158,8 @@ ROTATE = Question(
         "divergent_branches": (
             "The threads of a warp take different ways, one after the other. What differs between "
             "the first and the second of a pair is only a sign and a neighbour: compute both."),
-        "global_load_sectors": "Two reads per element are enough, by neighbouring threads.",
+        "global_load_sectors": "Two reads per element are enough, by neighbouring threads: keep "
+                               "in a variable what is used again.",
     }),
     points=4,
     program=KernelProgram(),
@@ -199,7 +205,7 @@ TRANSPOSE = Question(
         "global_load_sectors": _ROUND_TRIP, "global_store_sectors": _ROUND_TRIP,
         "bank_conflicts": ("A column of a tile of 32 words a row lies in one bank. Give the tile "
                            "one word more per row than it needs."),
-    }),
+    }, scattered=_ROUND_TRIP),
     points=6,
     program=KernelProgram(),
     cases=(

@@ -38,7 +38,7 @@ def _before_first_backward(actions: list[str]) -> int:
 
 BUBBLE = Question(
     id="pipeline/bubble",
-    title="Bubble fraction",
+    title="The bubble",
     function="bubble_fraction",
     parameters=("p", "m"),
     answer=Number(),
