@@ -48,8 +48,8 @@ class CubeTimeline(Panel):
     --------
     >>> [CubeTimeline(l0_double=double).view().numbers[0][1] for double in (False, True)]
     ['8,254', '7,078']
-    >>> CubeTimeline(forget="M for FIXP: tile is done").status[:48]
-    'race: L0C bytes 0 to 65,536: fixpipe on FIXP rea'
+    >>> CubeTimeline(forget="M for FIXP: tile is done").status[:39]
+    'race: L0C bytes 0 to 65,536: fixpipe, i'
     """
 
     label = "Pipes of a cube core over time"

@@ -51,7 +51,7 @@ def solution(function: str) -> str:
     (["i = cuda.grid(1)", "out[i] = 3 * a[i] + 1"],
      ["answer.py, line 6: out of bounds: index 20 on axis 0 of a", "in `out[i] = 3 * a[i] + 1`.",
       "beyond the end must do nothing"]),
-    (["out[0] = 3 * a[0] + 1"], ["line 5: race: thread 0", "element 0", "Give each element one"]),
+    (["out[0] = 3 * a[0] + 1"], ["line 5: race: thread 0", "out[0]", "Give each element one"]),
     (["i = cuda.grid(1)", "if i < n:", "    cuda.syncthreads()", "    out[i] = 3 * a[i] + 1"],
      ["line 7: barrier divergence", "take it out of the `if`"]),
     (["s = cuda.shared.array(4, float32)", "out[cuda.grid(1)] = s[0]"],
@@ -107,7 +107,7 @@ def test_a_program_of_the_cube_core_is_told_the_line(capsys: pytest.CaptureFixtu
 
 def test_endless_kernels_end_and_cost_their_question_only(tmp_path: Path) -> None:
     """The grader's child reads sources from a notebook's cells; other questions keep points."""
-    endless = kernel("i = cuda.grid(1)", "while i < n:", "    out[i] = a[i]",
+    endless = kernel("i = cuda.grid(1)", "while i < n:", "    i -= 1",
                      head="relu(out, a, n)")
     path = notebook(tmp_path / "ann.ipynb", [
         IMPORTS, solution("scale_and_shift"), endless,
