@@ -73,7 +73,6 @@ MATH_OF |= {getattr(np, "arc" + name[1:]): name for name in (
     "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh")}
 
 
-
 class Name:
     """``cuda.something``: an attribute chain that only executors understand."""
 

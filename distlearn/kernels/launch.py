@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -81,9 +79,13 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
                             function.first_line, measured_s=seconds)
     if backend != "numpy":
         raise KernelError("bad_launch", f"backend is {backend!r}; it is 'numpy' or 'cuda'")
-    run = functools.partial(_execute, grid=blocks, block=threads, shared_bytes=shared_bytes)
-    compiled = _as_compiled(function, run, arguments) if spec is not None else None
-    counters = run(executor, function, bound)
+    compiled = None
+    if spec is not None:
+        copies = {id(a): a.copy() if isinstance(a, np.ndarray) else a for a in arguments}
+        compiled = compiled_counters(
+            function, blocks, threads, bind(function.parameters, tuple(
+                copies[id(a)] for a in arguments), function.name), shared_bytes)
+    counters = _execute(executor, function, blocks, threads, bound, shared_bytes)
     prediction = None
     if spec is not None and compiled is not None:
         arrays = [value for value in bound if isinstance(value, Global)]
@@ -97,24 +99,26 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
                         function.first_line, prediction)
 
 
-def _execute(executor: str, function: Kernel, bound: list[Any], *, grid: Dim3, block: Dim3,
-             shared_bytes: int, flow: Flow | None = None) -> Counters:
+def _execute(executor: str, function: Kernel, grid: Dim3, block: Dim3, bound: list[Any],
+             shared_bytes: int) -> Counters:
     from distlearn.kernels import oracle, simt
 
     if executor not in ("simt", "oracle"):
         raise KernelError("bad_launch", f"executor is {executor!r}; it is 'simt' or 'oracle'")
-    if executor == "oracle":
-        return oracle.run(function, grid, block, bound, shared_bytes).freeze()
-    return simt.run(function, grid, block, bound, shared_bytes, flow).freeze()
+    run = simt.run if executor == "simt" else oracle.run
+    return run(function, grid, block, bound, shared_bytes).freeze()
 
 
-def _as_compiled(function: Kernel, run: Callable[..., Counters], arguments: tuple[Any, ...]
-                 ) -> dict[str, float]:
-    """Counters and flow of the compiled kernel, from a launch on copies."""
-    copies = {id(a): a.copy() if isinstance(a, np.ndarray) else a for a in arguments}
-    bound = bind(function.parameters, tuple(copies[id(a)] for a in arguments), function.name)
+def compiled_counters(function: Kernel, grid: Dim3, block: Dim3, bound: list[Any],
+                      shared_bytes: int = 0) -> dict[str, float]:
+    """Counters and flow of the compiled kernel: see `distlearn.kernels.simt.compiled`.
+
+    It runs on ``bound``, arguments as `distlearn.kernels.memory.bind` makes them.
+    """
+    from distlearn.kernels import simt
+
     flow = Flow()
-    counters = run("simt", function, bound, flow=flow)
+    counters = simt.run(function, grid, block, bound, shared_bytes, flow).freeze()
     return {**counters, **flow.figures()}
 
 

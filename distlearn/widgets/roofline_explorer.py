@@ -8,16 +8,15 @@ from typing import Any, ClassVar
 
 from distlearn.hardware import DeviceSpec, device, itemsize, roofline
 from distlearn.hardware.devices import Unit
-from distlearn.kernels.counters import WARP
 from distlearn.kernels.timing import Prediction
 from distlearn.kernels.timing.network import STEPS
 from distlearn.kernels.timing.predict import (
     GLOBAL_LATENCY,
     ISSUE_SHARE,
     L2_BYTES_PER_CLOCK,
-    LOAD_STORE_UNITS,
     SCHEDULERS,
     SHARED_LATENCY,
+    load_store_units,
 )
 from distlearn.kernels.timing.work import LOADS_IN_FLIGHT
 from distlearn.plots.numbers import number, percent
@@ -146,7 +145,7 @@ def _figures(spec: DeviceSpec) -> dict[str, Any]:
     """What the script needs to know of a device."""
     return {"cores": spec.cores, "clock": spec.clock_hz, "memory": spec.memory_bytes_per_s,
             "sm": asdict(spec.sm),
-            "loadStore": LOAD_STORE_UNITS.get(spec.sm.compute_capability, WARP),
+            "loadStore": load_store_units(spec),
             "matrix": _rate(spec, "float16", "matrix"),
             "vector": {dtype: _rate(spec, dtype) for dtype in RUNGS},
             "peak": {dtype: spec.peak_flops(dtype, unit) for dtype, unit in UNITS.items()}}

@@ -12,10 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from distlearn.hardware import DeviceSpec
 from distlearn.hardware.memory_system import LINE_BYTES
-from distlearn.kernels import simt
-from distlearn.kernels.counters import Flow
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.launch import dim3, launch
+from distlearn.kernels.launch import compiled_counters, dim3, launch
 from distlearn.kernels.memory import bind
 from distlearn.kernels.report import LaunchReport
 from distlearn.kernels.timing import Prediction, Resources, Work, predict, resources, work
@@ -188,10 +186,8 @@ class Gemm(Kernel):
         C = np.zeros((rows, pitches[1]), self.result_dtype)[:, :columns]
         scalars = np.array([1, 0], self.result_dtype)
         arguments = bind(self.parameters, (A, B, C, *scalars), self.name)
-        flow = Flow()
-        counters = simt.run(self, dim3(self.grid(rows, columns), "grid"), dim3(self.block, "block"),
-                            arguments, flow=flow).freeze()
-        found = self._samples[depth, *pitches] = {**counters, **flow.figures()}
+        found = self._samples[depth, *pitches] = compiled_counters(
+            self, dim3(self.grid(rows, columns), "grid"), dim3(self.block, "block"), arguments)
         return found
 
 

@@ -14,8 +14,9 @@ from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import EXITED, KernelError
 from distlearn.kernels.memory import Global, Memory
 from distlearn.kernels.names import BARRIERS
+from distlearn.kernels.oracle.arrays import Small
 from distlearn.kernels.oracle.races import Interval, Touch, conflict
-from distlearn.kernels.oracle.thread import Key, Meeting, Small, Thread
+from distlearn.kernels.oracle.thread import Key, Meeting, Thread
 from distlearn.kernels.oracle.warp import exchange
 
 if TYPE_CHECKING:

@@ -19,10 +19,11 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Dim, Kernel
 from distlearn.kernels.launch import dim3
 from distlearn.kernels.memory import Global, bind
+from distlearn.kernels.oracle.arrays import Small
 from distlearn.kernels.oracle.block import Block
 from distlearn.kernels.oracle.grid import Grid
 from distlearn.kernels.oracle.rewrite import rewrite
-from distlearn.kernels.oracle.thread import Key, Small, Thread
+from distlearn.kernels.oracle.thread import Key, Thread
 from distlearn.kernels.oracle.tiles import Tile
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from distlearn.kernels import atomics
-from distlearn.kernels.counters import INDEX
-from distlearn.kernels.dialect import MATH
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.intrinsics import BYTES, VECTORS, Vector, flattened, vector_of
 from distlearn.kernels.kernel import Kernel
@@ -20,26 +16,21 @@ from distlearn.kernels.memory import (
     Constant,
     Global,
     array_attribute,
-    element_of,
     indices_of,
     item,
-    row_major,
     shape_of,
     slice_axis,
     writable,
 )
-from distlearn.kernels.names import FP16, bits, check_axes, element_type, width
-from distlearn.kernels.oracle import tiles
+from distlearn.kernels.names import check_axes, element_type
 from distlearn.kernels.oracle.arithmetic import (
     REAL,
-    binary,
     cast,
-    fused,
     narrow,
     plain,
-    rounded,
-    wrap,
 )
+from distlearn.kernels.oracle.arrays import Small, memory_of
+from distlearn.kernels.oracle.computing import Computing
 from distlearn.kernels.oracle.tiles import Tile
 from distlearn.kernels.spinning import WAITS
 
@@ -47,7 +38,6 @@ if TYPE_CHECKING:
     from distlearn.kernels.oracle.block import Block
 
 Key = tuple[int, ...]
-FLOPS = INDEX["flops"]
 
 
 class Meeting(NamedTuple):
@@ -59,38 +49,7 @@ class Meeting(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-@dataclass(eq=False)
-class Small:
-    """A shared or local array of one block or thread, or a part of one.
-
-    ``cell`` is how many units of the memory an element takes: 1, or the bytes of an element where
-    arrays of several types lie over one dynamic memory.
-    """
-
-    space: str
-    number: int
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    flat: NDArray[Any]
-    written: set[int]
-    strides: tuple[int, ...]
-    start: int = 0
-    cell: int = 1
-    name: str = ""
-
-    @staticmethod
-    def new(space: str, number: int, shape: tuple[int, ...], dtype: Any, name: str = "") -> Small:
-        """An array with memory of its own."""
-        return Small(space, number, shape, np.dtype(dtype), np.zeros(math.prod(shape), dtype),
-                     set(), row_major(shape), name=name)
-
-    def element(self, flat: int) -> str:
-        """An element as an error names it."""
-        return element_of(self.name or f"a {self.space} array", self.shape if self.name else (),
-                          flat)
-
-
-class Thread:
+class Thread(Computing):
     """State of a thread: where it is, how deep in loops, its results come back by `meet`."""
 
     def __init__(self, block: Block, number: int, place: dict[str, int]) -> None:
@@ -154,103 +113,6 @@ class Thread:
     def meet(self, what: str, site: int, *arguments: Any) -> Meeting:
         """Ask the block to wait for the others."""
         return Meeting(what, self.key(site), self.line_of(site), arguments)
-
-    # ---- numbers
-
-    def op(self, line: int, kind: str, a: Any, b: Any) -> Any:
-        """A binary operation."""
-        if isinstance(a, Tile) or isinstance(b, Tile):
-            self.block.grid.tally.row(line)[FLOPS] += 8
-            return tiles.operate(line, kind, a, b)
-        result, flops = binary(line, kind, a, b)
-        if flops:
-            self.block.grid.tally.row(line)[FLOPS] += flops
-        return result
-
-    def unary(self, line: int, kind: str, a: Any) -> Any:
-        """``-a``, ``+a``, ``not a`` or ``~a``; of a truth ``~`` gives the other, as in numba."""
-        if kind == "Not" or (kind == "Invert" and isinstance(a, bool | np.bool_)):
-            return not a
-        if kind == "Invert" and isinstance(a, REAL):
-            raise KernelError("unsupported", "operation ~ of floats", line=line)
-        if kind == "USub":
-            return -a if isinstance(a, REAL) else wrap(-int(a))
-        return ~int(a) if kind == "Invert" else a
-
-    def bits(self, name: str, value: Any, known: int, *arrays: Any) -> int:
-        """``cuda.popc``, ``ffs``, ``clz`` and ``brev``."""
-        return bits(name, int(value), width(known, list(arrays)))
-
-    def math(self, line: int, name: str, *arguments: Any) -> Any:
-        """A function of the math module; integers become float64 as in numba."""
-        function, flops = MATH[name]
-        values = [a if isinstance(a, REAL) else np.float64(a) for a in arguments]
-        if name == "ldexp":
-            values[1] = int(arguments[1])
-        self.block.grid.tally.row(line)[FLOPS] += flops
-        result = function(*values)
-        return tuple(map(plain, result)) if isinstance(result, tuple) else plain(result)
-
-    def fma(self, line: int, a: Any, b: Any, c: Any) -> Any:
-        """``cuda.fma``: rounded once where a product of float32 is exact in float64."""
-        self.block.grid.tally.row(line)[FLOPS] += 2
-        return fused(*(x if isinstance(x, REAL) else np.float64(x) for x in (a, b, c)))
-
-    def fp16(self, line: int, name: str, *arguments: Any) -> Any:
-        """An operation of ``cuda.fp16``."""
-        function, flops = FP16[name]
-        self.block.grid.tally.row(line)[FLOPS] += flops
-        result = function(*map(np.float16, arguments))
-        return bool(result) if isinstance(result, np.bool_) else np.float16(result)
-
-    def parts(self, line: int, value: Any, wanted: int) -> tuple[Any, ...]:
-        """The items of a tuple for so many names."""
-        if not isinstance(value, tuple) or len(value) != wanted:
-            raise KernelError("unsupported", f"{wanted} names want {wanted} values", line=line)
-        return value
-
-    def constant(self, line: int, array: Any) -> Constant:
-        """``cuda.const.array_like``."""
-        if not isinstance(array, Constant):
-            raise KernelError("unsupported", "const.array_like takes a numpy array known before "
-                              "the launch", line=line)
-        return array
-
-    def cast(self, line: int, kind: Any, value: Any) -> Any:
-        """``float32(value)`` and its like."""
-        return cast(line, kind, value)
-
-    def extreme(self, line: int, function: Any, *items: Any) -> Any:
-        """``min`` and ``max``; mixed types as numba promotes them."""
-        if any(isinstance(item, tuple | Global | Small) for item in items):
-            raise KernelError("unsupported", "min and max take numbers", line=line)
-        return _extreme(function, items)
-
-    def abs(self, line: int, value: Any) -> Any:
-        """Magnitude."""
-        return abs(value) if isinstance(value, REAL) else wrap(abs(value))
-
-    def round(self, line: int, value: Any, digits: Any = None) -> Any:
-        """To the nearest integer, or to so many digits; halves to even."""
-        return rounded(value, digits, line)
-
-    def divmod(self, line: int, a: Any, b: Any) -> Any:
-        """``a // b, a % b``."""
-        return self.op(line, "FloorDiv", a, b), self.op(line, "Mod", a, b)
-
-    def len(self, line: int, array: Any) -> int:
-        """Length of an array's first axis, or of a tuple."""
-        if not isinstance(array, tuple | Global | Small):
-            raise KernelError("unsupported", "len takes an array or a tuple", line=line)
-        return len(array) if isinstance(array, tuple) else int(array.shape[0])
-
-    def range(self, *numbers: Any) -> range:
-        """The numbers of a ``for``."""
-        return range(*(int(n) for n in numbers))
-
-    def selp(self, line: int, test: Any, a: Any, b: Any) -> Any:
-        """``cuda.selp``."""
-        return a if test else b
 
     # ---- places
 
@@ -450,22 +312,6 @@ class Thread:
         store[flat] = new
         self.block.grid.changes[memory_of(array)] += bool(store[flat] != old)
         return old
-
-
-def _extreme(function: Any, items: tuple[Any, ...]) -> Any:
-    if any(isinstance(item, REAL) for item in items):
-        typed = [i if isinstance(i, REAL) else np.int64(i) for i in items]
-        result = typed[0]
-        for item in typed[1:]:
-            result = function(result, item)
-        return result
-    return (min if function in (np.minimum, np.fmin) else max)(items)
-
-
-def memory_of(array: Small | Global) -> int:
-    """What two parts of one memory have in common."""
-    flat = array.memory.flat if isinstance(array, Global) else array.flat
-    return int(flat.__array_interface__["data"][0])
 
 
 def _same(a: Any, b: Any) -> bool:

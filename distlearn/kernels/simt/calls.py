@@ -16,7 +16,7 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.intrinsics import VECTORS, WIDTHS, Vector, flattened, vector_of
 from distlearn.kernels.memory import Constant, Global, array_attribute, item, shape_of
 from distlearn.kernels.oracle.arithmetic import fused, rounded
-from distlearn.kernels.simt import tiles
+from distlearn.kernels.simt import tiles, warp
 from distlearn.kernels.simt.access import Shared, Storage
 from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.numbers import (
@@ -56,13 +56,13 @@ def find(callee: Any, path: str, node: ast.Call, used: bool = True, declared: st
     if path in names.IGNORED:
         return lambda frame, line, site, a, mask: None
     if path in names.SHUFFLES:
-        return lambda frame, line, site, a, mask: _shuffle(frame, path, a, mask)
+        return lambda frame, line, site, a, mask: warp.shuffle(frame, path, a, mask)
     if path in names.MATCHES:
-        return lambda frame, line, site, a, mask: _match(frame, path, a, mask)
+        return lambda frame, line, site, a, mask: warp.match(frame, path, a, mask)
     if path.startswith("fp16.") and path[5:] in names.FP16:
         return lambda frame, line, site, a, mask: _fp16(frame, line, path[5:], a, mask)
     if path in names.VOTES:
-        return lambda frame, line, site, a, mask: _vote(frame, path, a, mask)
+        return lambda frame, line, site, a, mask: warp.vote(frame, path, a, mask)
     if path.startswith("intrinsics.wmma."):
         return tiles.find(path.split(".")[-1], node)
     if path.startswith("intrinsics."):
@@ -210,7 +210,7 @@ def bits(name: str, known: int) -> Call:
     """``cuda.popc`` and its like, of an integer of the bits that `names.width_of` has found."""
     def run(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
         value, width = a[0], names.width(known, a[1:])
-        if isinstance(value, int | Mask) and not isinstance(value, Mask):
+        if isinstance(value, int):
             return names.bits(name, int(value), width)
         if is_real(value):
             raise KernelError("unsupported", f"cuda.{name} takes an integer", line=line)
@@ -349,63 +349,3 @@ def _extreme(frame: Frame, line: int, function: Any, items: list[Any]) -> Any:
         else:
             result = value if least else result
     return int(result) if isinstance(result, np.integer) else result
-
-
-def _shuffle(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
-    space = frame.space
-    own = space.rows(np.asarray(numeric(a[1])), 0)
-    offset, lane = space.rows(np.asarray(numeric(a[2])), 0) % WARP, np.arange(WARP)
-    source = {"shfl_sync": offset, "shfl_up_sync": lane - offset,
-              "shfl_down_sync": lane + offset, "shfl_xor_sync": lane ^ offset}[what]
-    inside = (source >= 0) & (source < WARP)
-    source = np.where(inside, source, lane)
-    there = np.take_along_axis(mask.rows, source, axis=1)
-    return threads(space, np.where(there & inside, np.take_along_axis(own, source, axis=1), own))
-
-
-def _vote(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
-    space = frame.space
-    test = what == "activemask" or truth(space, a[1])
-    rows = mask.rows & (test.rows if isinstance(test, Mask) else test)
-    if what in ("ballot_sync", "activemask"):
-        result: Any = _lanes_mask(rows, what == "ballot_sync")
-    elif what == "all_sync":
-        result = (rows == mask.rows).all(axis=1, keepdims=True)
-    elif what == "eq_sync":
-        result = (rows == mask.rows).all(axis=1, keepdims=True) | ~rows.any(axis=1, keepdims=True)
-    else:
-        result = rows.any(axis=1, keepdims=True)
-    made = threads(space, np.broadcast_to(result, rows.shape))
-    return space.truth(made, False) if made.dtype.kind == "b" else made
-
-
-def _lanes_mask(rows: Array, signed: bool) -> Array:
-    """A bit for each lane; numba's votes are int32, so that lane 31 is the sign."""
-    bit = np.int64(1) << np.arange(WARP)
-    if signed:
-        bit[-1] *= -1
-    mask: Array = (rows * bit).sum(axis=1, keepdims=True)
-    return mask
-
-
-def _match(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
-    """The lanes with the same value, or all lanes if they all have it."""
-    space = frame.space
-    values = space.rows(np.asarray(numeric(a[1])), 0)
-    alike = (values[:, :, None] == values[:, None, :]) & mask.rows[:, None, :]
-    if what == "match_any_sync":
-        bit = np.int64(1) << np.arange(WARP)
-        bit[-1] *= -1
-        return threads(space, (alike * bit).sum(axis=2))
-    first = mask.rows.argmax(axis=1)
-    all_ = (np.take_along_axis(alike, first[:, None, None], axis=1)[:, 0] == mask.rows).all(
-        axis=1, keepdims=True)
-    masks = np.where(all_, _lanes_mask(mask.rows, True), 0)
-    return (threads(space, np.broadcast_to(masks, mask.rows.shape)),
-            space.truth(threads(space, np.broadcast_to(all_, mask.rows.shape)), False))
-
-
-def threads(space: Any, rows: Any) -> Any:
-    """Rows of warps back as an array over the axes."""
-    lanes = rows.reshape(space.blocks, -1)[:, :space.threads]
-    return np.ascontiguousarray(lanes).reshape(space.shape)

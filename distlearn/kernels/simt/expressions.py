@@ -101,9 +101,7 @@ class Expressions:
         def run(frame: Frame, mask: Mask) -> Any:
             value = operand(frame, mask)
             if kind == "Not" or (kind == "Invert" and isinstance(value, bool | Mask)):
-                test = truth(frame.space, value)
-                return frame.space.truth(~test.array, test.static) if isinstance(
-                    test, Mask) else not test
+                return frame.space.opposite(truth(frame.space, value))
             if kind == "UAdd":
                 return value
             if kind == "Invert":
@@ -150,7 +148,7 @@ class Expressions:
                     return value
                 new = part(frame, undecided)
                 if isinstance(value, bool | Mask) and isinstance(new, bool | Mask):
-                    value = _and(test, new) if both else _or(test, new)
+                    value = _and(test, new) if both else space.either(test, new)
                 else:
                     value = new if undecided is mask else select(
                         space, undecided, new, value, line)
@@ -232,12 +230,3 @@ def _and(a: bool | Mask, b: bool | Mask) -> bool | Mask:
         return a
     assert isinstance(a, Mask) and isinstance(b, Mask)
     return a.both(b) or False
-
-
-def _or(a: bool | Mask, b: bool | Mask) -> bool | Mask:
-    if a is True or b is True:
-        return True
-    if not isinstance(a, Mask):
-        return b
-    either = a.either(b) if isinstance(b, Mask) else a
-    return True if either is either.space.full else either

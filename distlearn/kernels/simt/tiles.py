@@ -17,6 +17,7 @@ from distlearn.kernels.intrinsics import MMA_FLOPS, TILE, Vector, pieces
 from distlearn.kernels.oracle.arithmetic import OPERATIONS
 from distlearn.kernels.simt.numbers import binary, is_real, numeric
 from distlearn.kernels.simt.space import Array, Mask, Space
+from distlearn.kernels.simt.warp import threads
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.frame import Frame
@@ -128,8 +129,6 @@ def _load(frame: Frame, line: int, a: list[Any], mask: Mask) -> Fragment:
 
 
 def _store(frame: Frame, line: int, a: list[Any], mask: Mask) -> None:
-    from distlearn.kernels.simt.calls import threads
-
     space, array, fragment = frame.space, a[0], _fragment(a[2], line)
     whole = np.broadcast_to(fragment.array,
                             (space.blocks * space.warps_per_block, TILE, TILE)).astype(array.dtype)

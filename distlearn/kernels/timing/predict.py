@@ -172,17 +172,21 @@ def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
                                              ).flop_per_clock
     if tensor:
         arithmetic = max(arithmetic, tensor / spec.rate(dtype, "matrix").flop_per_clock)
-    units = LOAD_STORE_UNITS.get(spec.sm.compute_capability, WARP)
     return {
         "issue": instructions / SCHEDULERS / ISSUE_SHARE,
         "load/store": (global_requests + shared_requests + counts["atomic_requests"])
-        * WARP / units,
+        * WARP / load_store_units(spec),
         "arithmetic": arithmetic,
         "shared": counts["shared_load_wavefronts"] + counts["shared_store_wavefronts"]
         + counts["global_load_lines"] + counts["global_store_lines"]
         + counts["atomic_requests"] + counts["atomic_conflicts"],
         "l2": sector_bytes(counts) / L2_BYTES_PER_CLOCK,
     }
+
+
+def load_store_units(spec: DeviceSpec) -> int:
+    """Addresses that the load/store units of an SM take per clock."""
+    return LOAD_STORE_UNITS.get(spec.sm.compute_capability, WARP)
 
 
 def _clocks(work: Work, pipes: Mapping[str, float], wait: float) -> Callable[[int], float]:
