@@ -40,16 +40,14 @@ def performer(function: str, parameters: Sequence[str], device: str) -> Measured
         for name, array, old in zip("ABC", memory, before, strict=True):
             if not np.array_equal(array, old, equal_nan=True):
                 raise Trouble("kernel", f"by_hand: the program itself changes {name}")
-        for queue in core._queues:
-            queue.close()
-        return {"program": core.written, "fill": dict(core._fill)}
+        return core.finish()
 
     def measure(taken: dict[str, Any], args: list[Any]) -> dict[str, Any]:
         memory, core = _memory(args), CubeCore(device)
+        calls = {name: getattr(core, name) for name in _CALLS}  # what it may say, and nothing else
         try:
             for name, operands, options in taken["program"]:
-                getattr(core, _CALLS[_CALLS.index(name)])(
-                    *(_operand(core, memory, x) for x in operands), **options)
+                calls[name](*(_operand(core, memory, x) for x in operands), **options)
             timeline = core.run()
         except AscendError as error:
             raise Trouble("kernel", f"{error.kind}: {error}") from None
@@ -75,6 +73,12 @@ class _Recorder(CubeCore):
         super().__init__(device)
         self.written: list[list[Any]] = []
         self._memory = memory
+
+    def finish(self) -> dict[str, Any]:
+        """Wait for flags that queues have left; all that was written, and buffers' bytes."""
+        for queue in self._queues:
+            queue.close()
+        return {"program": self.written, "fill": dict(self._fill)}
 
     def _write(self, name: str, operands: Sequence[Any], **options: Any) -> None:
         getattr(super(), name)(*operands, **options)  # says what is wrong, on the learner's line

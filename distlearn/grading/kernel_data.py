@@ -20,6 +20,7 @@ from distlearn.kernels.kernel import Kernel
 
 _MODULES: dict[str, ModuleType] = {
     module.__name__: module for module in (builtins, math, operator, np)}
+_DIALECT: dict[str, Any] = {name: getattr(dialect, name) for name in dialect.NAMES}
 
 
 def to_data(kernel: Kernel) -> list[dict[str, Any]]:
@@ -86,7 +87,7 @@ def _code(value: Any) -> list[Any]:
         return ["path", repr(value)]
     if isinstance(value, ModuleType) and _MODULES.get(value.__name__) is value:
         return ["module", value.__name__]
-    known = [name for name in dialect.NAMES if getattr(dialect, name) is value]
+    known = [name for name, item in _DIALECT.items() if item is value]
     if known:
         return ["dialect", known[0]]
     name = getattr(value, "__name__", None)
@@ -116,7 +117,7 @@ def _decode(tag: str, *rest: Any) -> Any:
     if tag == "module":
         return _MODULES[rest[0]]
     if tag == "dialect":
-        return getattr(dialect, dialect.NAMES[dialect.NAMES.index(rest[0])])
+        return _DIALECT[rest[0]]
     if tag == "of":
         return getattr(_MODULES[rest[0]], rest[1])
     return type(str(rest[0]), (), {})()  # nothing a kernel can use: the executor says so

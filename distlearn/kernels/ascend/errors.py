@@ -11,8 +11,8 @@ class AscendError(Exception):
     kind : str
         ``"overflow"``: a buffer is too small. ``"race"``: two pipes touch the same bytes, at least
         one of them writing, and no flag orders them; or a flag is set again before it was surely
-        waited for. ``"deadlock"``: pipes wait for each other, or
-        for a flag that nobody sets. ``"unpaired_flag"``: a flag that is set and never waited for.
+        waited for. ``"deadlock"``: pipes wait for each other, or for a flag that nobody sets.
+        ``"unpaired_flag"``: a flag that is set and never waited for.
         ``"uninitialised"``: bytes read that nobody wrote.
         ``"layout"``: a tensor in a buffer or format that the instruction does not take.
         ``"queue"``: a queue that is empty, or has no free buffer. ``"event_ids"``: more flags
