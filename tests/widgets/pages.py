@@ -55,3 +55,14 @@ def quiet_page(chromium: Any, folder: Path, faces: str) -> Iterator[Any]:
     page.close()
     assert trouble == [file.as_uri()]
     assert added == []
+
+
+def assert_announced(page: Any, face: int, words: str) -> None:
+    """A screen reader is told these words at last.
+
+    On a slow machine, a pause of the test is a pause of the reader: what was shown meanwhile
+    may have been announced before.
+    """
+    from playwright.sync_api import expect
+
+    expect(page.locator("[role=status]").nth(face)).to_have_text(words, timeout=30_000)

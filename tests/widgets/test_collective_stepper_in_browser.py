@@ -11,7 +11,7 @@ import pytest
 from distlearn.plots import describe_collective, trace
 from distlearn.plots.collective_trace import cell_in_words, step_in_words
 from distlearn.widgets import CollectiveStepper
-from tests.widgets.pages import quiet_page
+from tests.widgets.pages import assert_announced, quiet_page
 
 pytestmark = pytest.mark.browser
 
@@ -60,9 +60,7 @@ def test_keyboard(page: Any) -> None:
     page.keyboard.press("End")
     assert_shows(face, "all_gather", "tree", 8, 0)
     assert_shows(other, "all_reduce", "hierarchical", 8, 3, 4)
-    words = page.wait_for_function(
-        "document.querySelectorAll('[role=status]')[0].textContent").json_value()
-    assert words == describe_collective(trace("all_gather", "tree", 8), 0)
+    assert_announced(page, 0, describe_collective(trace("all_gather", "tree", 8), 0))
     assert page.locator("[role=status]").nth(1).text_content() == ""
 
 

@@ -14,7 +14,7 @@ from distlearn.plots import describe
 from distlearn.plots.numbers import number, percent
 from distlearn.widgets import PipelineExplorer
 from distlearn.widgets.pipeline_explorer import SCHEDULES
-from tests.widgets.pages import quiet_page
+from tests.widgets.pages import assert_announced, quiet_page
 
 pytestmark = pytest.mark.browser
 
@@ -118,9 +118,7 @@ def test_orders_zoom_and_announcement(page: Any) -> None:
     face.locator("select[name=zoom]").select_option("2")
     assert face.locator("svg").bounding_box()["width"] == pytest.approx(2 * before, abs=2)
     face.locator("input[name=m]").fill("5")
-    words = page.wait_for_function(
-        "document.querySelectorAll('[role=status]')[1].textContent").json_value()
-    assert words == describe(simulate(build("zb_h1", 2, 5)))
+    assert_announced(page, 1, describe(simulate(build("zb_h1", 2, 5))))
     assert page.locator("[role=status]").first.text_content() == ""  # nothing was done there
     assert face.locator("code").first.inner_text() == (
         'simulate(build("zb_h1", p=2, m=5), Costs(F=1, B=2, W=1))')
