@@ -32,6 +32,8 @@ class Kernel:
     filename : str
     """
 
+    kept: Any = None  # what the fast executor has compiled; see `distlearn.kernels.simt.frozen`
+
     def __init__(self, function: Callable[..., Any], source: str | None = None) -> None:
         self.function = function
         self.name = function.__name__

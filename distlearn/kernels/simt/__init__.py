@@ -2,7 +2,8 @@
 
 ``space`` has the axes, symbolic integers and masks; ``numbers`` computes with them; ``access``
 loads, stores and counts; ``races`` checks barrier intervals; ``compiling`` turns a kernel's syntax
-tree into closures; ``machine`` runs a launch, some 65,000 threads at a time.
+tree into closures, which ``frozen`` keeps from launch to launch; ``machine`` runs a launch, some
+65,000 threads at a time.
 """
 
 from __future__ import annotations

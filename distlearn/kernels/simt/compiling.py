@@ -257,11 +257,6 @@ class Code(Expressions):
         return lambda frame, mask: mask
 
 
-def compile_kernel(kernel: Kernel, codes: dict[Kernel, Code]) -> Code:
-    """Compile a kernel and the device functions it calls."""
-    return codes.get(kernel) or Code(kernel, codes)
-
-
 def _going(frame: Frame, line: int, at: Any, stop: Any, step: Any) -> Any:
     space = frame.space
     if isinstance(step, int):

@@ -31,8 +31,8 @@ from distlearn.kernels.simt.access import (
     to_store,
 )
 from distlearn.kernels.simt.compiled import Compiled
-from distlearn.kernels.simt.compiling import Code, compile_kernel
 from distlearn.kernels.simt.frame import Frame
+from distlearn.kernels.simt.frozen import codes_of
 from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.numbers import Whole, numeric
 from distlearn.kernels.simt.races import Access, GlobalRaces, shared_race
@@ -298,8 +298,8 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
     """
     tally, threads = Tally(), block[0] * block[1] * block[2]
     races = GlobalRaces(math.prod(grid), threads)
-    codes: dict[Kernel, Code] = {}
-    code = compile_kernel(kernel, codes)
+    codes = codes_of(kernel)
+    code = codes[kernel]
     names = code.stored if not any(c is not code for c in codes.values()) else None
     written = {a.memory for name, a in zip(kernel.parameters, arguments, strict=True)
                if isinstance(a, Global) and (names is None or name in names)}
