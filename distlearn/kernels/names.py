@@ -46,6 +46,11 @@ FP16: dict[str, tuple[Any, int]] = {
         "sin", "cos", "log", "log2", "log10", "exp", "exp2", "sqrt")},
     **{"h" + name: (getattr(np, name), 0) for name in ("floor", "ceil", "trunc")},
 }
+# cuda.libdevice's casts that keep the bits: from a type, to a type.
+SAME_BITS: dict[str, tuple[Any, Any]] = {
+    "float_as_int": (np.float32, np.int32), "int_as_float": (np.int32, np.float32),
+    "float_as_uint": (np.float32, np.uint32), "uint_as_float": (np.uint32, np.float32),
+    "double_as_longlong": (np.float64, np.int64), "longlong_as_double": (np.int64, np.float64)}
 MEETINGS = ("syncwarp", *BARRIERS, *SHUFFLES, *VOTES, *MATCHES)
 STORES = ("intrinsics.store2", "intrinsics.store4", "intrinsics.wmma.store_matrix_sync")
 
@@ -159,6 +164,7 @@ ARGUMENTS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(BARRIERS[1:], (1, 1)), **dict.fromkeys(SHUFFLES, (3, 3)),
     **dict.fromkeys(("ballot_sync", "all_sync", "any_sync", "eq_sync", *MATCHES), (2, 2)),
     **{f"atomic.{kind}": (3, 3) for kind in ATOMICS}, "atomic.cas": (4, 4),
+    **{f"libdevice.{name}": (1, 1) for name in SAME_BITS},
     **dict.fromkeys(("intrinsics.load2", "intrinsics.load4"), (2, 2)),
     **dict.fromkeys(("intrinsics.store2", "intrinsics.store4"), (3, 3)),
     "intrinsics.wmma.fill_fragment": (1, 1), "intrinsics.wmma.mma_sync": (3, 3),
@@ -192,6 +198,22 @@ def check_arguments(node: ast.Call, path: str, callee: Any) -> None:
         refuse(node, f"{ast.unparse(node.func)}() takes {wanted} arguments, {len(node.args)} given")
 
 
+def same_bits(name: str, value: Any) -> Any:
+    """``cuda.libdevice.float_as_int`` and its like, of numbers and of arrays.
+
+    >>> hex(same_bits("float_as_int", np.float32(1)))
+    '0x3f800000'
+    """
+    source, to = SAME_BITS[name]
+    made = np.asarray(value).astype(np.int64).astype(source) if np.dtype(
+        source).kind in "iu" else np.asarray(value).astype(source)
+    made = made.view(to)
+    if np.dtype(to).kind in "iu":
+        made = made.astype(np.int64)
+        return made if made.shape else int(made)
+    return made if made.shape else to(made)
+
+
 def width_of(kernel: Kernel, local: frozenset[str], node: ast.expr,
              seen: frozenset[str] = frozenset()) -> tuple[int, list[ast.expr]]:
     """Bits of an integer expression as numba types it, and arrays whose elements may make it wider.
@@ -210,7 +232,7 @@ def width_of(kernel: Kernel, local: frozenset[str], node: ast.expr,
     if isinstance(node, ast.Call):
         callee = resolve(kernel, local, node.func)
         path = path_of(callee)
-        if path in (*VOTES, "match_any_sync", "lanemask_lt", "ffs"):
+        if path in (*VOTES, *MATCHES, "lanemask_lt", "ffs"):
             return 32, []
         if path in BITS or path in SHUFFLES or callee is abs:
             return width_of(kernel, local, node.args[1 if path in SHUFFLES else 0], seen)
@@ -221,14 +243,28 @@ def width_of(kernel: Kernel, local: frozenset[str], node: ast.expr,
         return (0 if isinstance(node, ast.Name) and node.id in seen else 64), []
     width, arrays = 0, list[ast.expr]()
     for other in ast.walk(kernel.tree):
-        if isinstance(other, ast.Assign) and any(
-                isinstance(t, ast.Name) and t.id == node.id for t in other.targets):
-            more = width_of(kernel, local, other.value, seen | {node.id})
-            width, arrays = max(width, more[0]), arrays + more[1]
+        if isinstance(other, ast.Assign):
+            for value in _given(other, node.id):
+                more = width_of(kernel, local, value, seen | {node.id})
+                width, arrays = max(width, more[0]), arrays + more[1]
         elif isinstance(other, ast.AugAssign | ast.For | ast.NamedExpr) and isinstance(
                 other.target, ast.Name) and other.target.id == node.id:
             return 64, []
     return width or (0 if arrays else 64), arrays
+
+
+def _given(node: ast.Assign, name: str) -> list[ast.expr]:
+    """What an assignment gives to a name, alone or among others."""
+    made: list[ast.expr] = []
+    for target in node.targets:
+        if isinstance(target, ast.Name) and target.id == name:
+            made.append(node.value)
+        elif isinstance(target, ast.Tuple):
+            values = node.value.elts if isinstance(node.value, ast.Tuple) and len(
+                node.value.elts) == len(target.elts) else [node.value] * len(target.elts)
+            made += [value for part, value in zip(target.elts, values, strict=True)
+                     if isinstance(part, ast.Name) and part.id == name]
+    return made
 
 
 def width(bits_known: int, arrays: list[Any]) -> int:

@@ -7,12 +7,14 @@ interpreted over a memory in which host and device are apart.
 
 Understood
     Comments, macros, ``#if``; arithmetic types, structures, pointers, arrays; ``__global__``,
-    ``__device__``, ``__host__``, ``__shared__`` (``extern`` too), ``__constant__``; all statements
-    but ``goto`` and cases that fall through; atomics, shuffles, votes, ``float4``; launches; the
+    ``__device__``, ``__host__``, ``__shared__`` (``extern`` too, as arrays of several types),
+    ``__constant__``; all statements but ``goto`` and cases that fall through; atomics, shuffles
+    (of parts of a warp too), votes, matches, ``float4``, ``half``, bits of floats; launches; the
     runtime's functions for memory and errors; ``printf`` on the host.
 Refused, each by name, with file, line and reason
-    C++ (templates, classes, references, lambdas); ``printf`` in a kernel; clocks and events;
-    managed memory; memory of a kernel read as another type; recursion on the device.
+    C++ (templates, classes, references, lambdas, ``nvcuda::wmma``, cooperative groups); ``printf``
+    in a kernel; clocks and events; managed memory; memory of a kernel read as another type, but
+    for dynamic shared memory; pairs of halves and bfloat16; recursion on the device.
 Known differences
     Constant memory is counted as global memory: its cache is not modelled. A loop ``for (i = a;
     i < b; i += c)`` whose bounds stay the same is a ``range``: its bounds are loaded once, its test

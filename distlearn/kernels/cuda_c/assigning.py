@@ -41,14 +41,14 @@ class Assigning(Expressions):
         Python variables that hold one array or another.
     stored : set of str
         Arrays that are written to.
-    dynamic : set of str
-        Shared arrays of a size given by the launch.
+    dynamic : dict of str to Number
+        Arrays over the shared memory whose size the launch gives, and their elements' types.
     """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.moving: set[str] = set()
-        self.dynamic: set[str] = set()
+        self.dynamic: dict[str, Number] = {}
         self.stored: set[str] = set()
 
     def store(self, node: Any, wanted: bool) -> Result | None:

@@ -132,6 +132,13 @@ class Declaring(Assigning):
                  "i": f"int{8 * kind.size}"}
         return call(f"cuda.{space}.array", size, name(words[kind.kind]))
 
+    def over_dynamic(self, wanted: str, element: Number) -> str:
+        """The name of a new array over the dynamic shared memory."""
+        held = self.fresh(wanted)
+        self.assign(held, self.new("shared", (0,), element))
+        self.dynamic[held] = element
+        return held
+
     def _elements(self, kind: CType, node: Any) -> tuple[Number, int]:
         found = types.elements(kind)
         if found is None:
@@ -224,15 +231,12 @@ class Declaring(Assigning):
                 if length < 1:
                     self.no(f"the launch gives {self.shape.shared} bytes of dynamic shared memory "
                             f"to {node.name}: kernel<<<grid, block, bytes>>>", node)
-                if any(isinstance(v, ArrayVar) and v.name in self.dynamic
-                       for scope in self.scopes for v in scope.values()):
+                if self.dynamic:
                     self.no("a second extern __shared__ array would be the first one's memory: "
                             "use pointers into one", node)
                 kind = Array(kind.item, length)
-                made = self._array(node, kind, "shared")
-                assert isinstance(made, ArrayVar)
-                self.dynamic.add(made.name)
-                return made
+                total = length * self.units(kind.item, node)
+                return ArrayVar(self.over_dynamic(node.name, element), kind, element, (total,))
             return self._array(node, kind, "shared")
         element, total = self._elements(kind, node)
         held = self.fresh(node.name)

@@ -173,11 +173,27 @@ class Expressions(Places):
             if a is not None and b is not None and a[0].size == b[0].size and (
                     a[0].kind == b[0].kind) and (explicit or a[0] == b[0]):
                 return replace(made, type=kind)
+            if a is not None and explicit and made.base in self.dynamic:
+                return self._as_other(made, kind, a[0], node)
             self.no(f"a {made.type} used as a {kind}: memory read as another type is not "
                     "modelled in kernels", node)
         if isinstance(kind, Struct) and isinstance(made, Record) and made.type == kind:
             return made
         return self.no(f"a {made.type} is no {kind}", node)
+
+    def _as_other(self, made: Address, kind: Pointer, element: Number, node: Any) -> Address:
+        """A pointer into dynamic shared memory as one to another type."""
+        assert made.base is not None
+        have, want = self.dynamic[made.base].size, element.size
+        at = made.at
+        if have >= want:
+            at = self.arithmetic("*", at, _long(have // want))
+        elif not _multiple(at, want // have):
+            self.no(f"an address must be a multiple of the {want} bytes of a {element}, which "
+                    f"cannot be seen of this one: step by n * sizeof({element})", node)
+        else:
+            at = self.arithmetic("/", at, _long(want // have))
+        return Address(self.over_dynamic("_view", element), at, kind)
 
     def of_ternaryop(self, node: Any) -> Result:
         """Translate ``a ? b : c``."""
@@ -241,6 +257,12 @@ class Expressions(Places):
         return self.called(node, True)
 
     # defined by the part that assigns
+    dynamic: dict[str, Number]
+
+    def over_dynamic(self, wanted: str, element: Number) -> str:
+        """The name of a new array over the dynamic shared memory."""
+        raise NotImplementedError
+
     def store(self, node: Any, wanted: bool) -> Result | None:
         """Translate an assignment."""
         raise NotImplementedError
@@ -248,6 +270,25 @@ class Expressions(Places):
     def step(self, node: Any, wanted: bool) -> Result | None:
         """Translate ``++`` and ``--``."""
         raise NotImplementedError
+
+
+def _long(value: int) -> Value:
+    return Value(number(value), types.LONG, (value, value), True)
+
+
+def _multiple(value: Value, of: int) -> bool:
+    """Whether an integer can be seen to be a multiple of another."""
+    def seen(code: ast.expr) -> bool:
+        if isinstance(code, ast.Constant):
+            return isinstance(code.value, int) and code.value % of == 0
+        if not isinstance(code, ast.BinOp):
+            return False
+        both = seen(code.left), seen(code.right)
+        return any(both) if isinstance(code.op, ast.Mult) else (
+            isinstance(code.op, ast.Add | ast.Sub) and all(both))
+
+    low, high = value.bounds
+    return low % of == 0 if low == high else seen(value.code)
 
 
 def as_bool(code: ast.expr) -> ast.expr:

@@ -140,7 +140,7 @@ class CudaKernel:
             The kernel uses what is not understood here.
         """
         kernel, flat = self.prepare(grid, block, *arguments, shared=shared)
-        return run(kernel, grid, block, *flat, **options)
+        return run(kernel, grid, block, *flat, shared_bytes=shared, **options)
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchReport]:
         """``kernel[grid, block, stream, shared]``, the last two optional."""

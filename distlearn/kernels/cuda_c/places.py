@@ -190,6 +190,10 @@ class Places(Conversions):
         if self.find(node) is None:
             if node.name in self.source.constants:
                 return of_known(self.source.constants[node.name])
+            if node.name in PLACES:
+                uint3 = types.VECTORS["uint3"] if node.name.endswith("Idx") else types.DIM3
+                return Record(uint3, {axis: self._coordinate(node.name, axis, node)
+                                      for axis in "xyz"})
             if node.name == "warpSize":
                 return of_known(Known(types.INT, 32))
             self.no(f"{node.name!r} is not declared", node)
@@ -203,11 +207,10 @@ class Places(Conversions):
         """Translate ``a.b`` and ``p->b``."""
         if node.type == "." and isinstance(node.name, c_ast.ID) and node.name.name in PLACES \
                 and self.find(node.name) is None:
-            return self._coordinate(node)
+            return self._coordinate(node.name.name, node.field.name, node)
         return self.read(self.target(node), node)
 
-    def _coordinate(self, node: Any) -> Value:
-        what, axis = node.name.name, node.field.name
+    def _coordinate(self, what: str, axis: str, node: Any) -> Value:
         if axis not in ("x", "y", "z"):
             self.no(f"{what} has x, y and z, no {axis}", node)
         sizes = self.shape.block if what in ("threadIdx", "blockDim") else self.shape.grid

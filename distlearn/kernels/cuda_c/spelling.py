@@ -36,6 +36,21 @@ REFUSED = {
     "union": "unions are not modelled", "goto": "goto is not modelled: threads must come together "
     "again at the end of a statement",
 }
+NAMESPACES = {
+    **dict.fromkeys(("nvcuda", "wmma"), "wmma is C++; the Python kernels of distlearn.kernels "
+                    "have it"),
+    **dict.fromkeys(("cooperative_groups", "cg"), "cooperative groups are C++: use "
+                    "__syncthreads() and the warp's functions"),
+}
+REFUSED_TYPES = {  # where a declaration or a cast names them
+    **dict.fromkeys(("half2", "__half2"), "pairs of halves are not modelled: use half"),
+    **dict.fromkeys(("__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162"),
+                    "bfloat16 is not modelled in C: use half"),
+    **{f"{word}{n}": f"{word}{n} is not modelled: vectors are of float, double, int and uint"
+       for word in ("char", "uchar", "short", "ushort", "longlong", "ulonglong")
+       for n in (1, 2, 3, 4)},
+    "cudaTextureObject_t": "textures are not modelled: read arrays",
+}
 
 
 class Speller:
@@ -100,6 +115,11 @@ class Speller:
         if token.kind == "name":
             if text in REFUSED:
                 self.refuse(REFUSED[text], token)
+            if text in NAMESPACES and self.text(place + 1) == "::":
+                self.refuse(NAMESPACES[text], token)
+            if text in REFUSED_TYPES and (self.text(place + 1) in ("*", ")", "&", ">") or (
+                    self.text(place + 1).isidentifier())):
+                self.refuse(REFUSED_TYPES[text], token)
             if text == "extern" and self.text(place + 1) == '"C"':
                 if self.text(place + 2) == "{":
                     del self.tokens[self.closing(place + 2)]
@@ -112,10 +132,10 @@ class Speller:
             if text in MARKS:
                 self._add(made, token, "_Alignas", "(", str(MARKS[text]), ")")
                 return place + 1
-            if text == "struct" and self.text(place + 2) == "{" and (
-                    not made or made[-1].text in (";", "}")):
+            if text in ("struct", "enum") and self.text(place + 2) == "{" and (
+                    not made or made[-1].text in (";", "}", "{")):
                 name = self.text(place + 1)
-                self._add(made, token, "typedef", "struct", name, name, ";", "struct")
+                self._add(made, token, "typedef", text, name, name, ";", text)
                 return place + 1
             if text == "dim3" or (text in TYPE_WORDS and self.text(place + 1) == "("):
                 return self._construct(place, token, made)

@@ -10,7 +10,7 @@ from distlearn.kernels.counters import INDEX
 from distlearn.kernels.dialect import MATH
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Constant, Global
-from distlearn.kernels.names import FP16, bits, width
+from distlearn.kernels.names import FP16, bits, same_bits, width
 from distlearn.kernels.oracle import tiles
 from distlearn.kernels.oracle.arithmetic import REAL, binary, cast, fused, plain, rounded, wrap
 from distlearn.kernels.oracle.arrays import Small
@@ -72,6 +72,10 @@ class Computing:
         self.block.grid.tally.row(line)[FLOPS] += flops
         result = function(*map(np.float16, arguments))
         return bool(result) if isinstance(result, np.bool_) else np.float16(result)
+
+    def same_bits(self, name: str, value: Any) -> Any:
+        """``cuda.libdevice.float_as_int`` and its like."""
+        return same_bits(name, value)
 
     def parts(self, line: int, value: Any, wanted: int) -> tuple[Any, ...]:
         """The items of a tuple for so many names."""

@@ -263,6 +263,8 @@ class _Rewriter:
             return _call("math", line, ast.Constant(path), *arguments)
         if path.startswith("fp16.") and path[5:] in names.FP16:
             return _call("fp16", line, ast.Constant(path[5:]), *arguments)
+        if path.startswith("libdevice.") and path[10:] in names.SAME_BITS:
+            return _call("same_bits", ast.Constant(path[10:]), *arguments)
         if isinstance(callee, Kernel):
             return ast.YieldFrom(_call("call", self.site(node), self.const(callee), *arguments))
         name = names.math_name(callee)

@@ -61,6 +61,8 @@ def find(callee: Any, path: str, node: ast.Call, used: bool = True, declared: st
         return lambda frame, line, site, a, mask: warp.match(frame, path, a, mask)
     if path.startswith("fp16.") and path[5:] in names.FP16:
         return lambda frame, line, site, a, mask: _fp16(frame, line, path[5:], a, mask)
+    if path.startswith("libdevice.") and path[10:] in names.SAME_BITS:
+        return lambda frame, line, site, a, mask: names.same_bits(path[10:], numeric(a[0]))
     if path in names.VOTES:
         return lambda frame, line, site, a, mask: warp.vote(frame, path, a, mask)
     if path.startswith("intrinsics.wmma."):

@@ -65,6 +65,33 @@ CONSTRUCTS = {
     "bounds of quotients": ("", ("y[t] = int(7u / (t % 7u + 1u)) + "
                                  "100 * (7 / (t - 20) + t % (t - 30));"),
                             lambda t: 7 // (t % 7 + 1) + 100 * (t % (30 - t) - 7 // (20 - t))),
+    "counts at barriers": ("", ("y[t] = __syncthreads_count(t < 3) + 10 * __syncthreads_or(t > 99)"
+                           " + 100 * __syncthreads_and(t < 16);"), lambda t: 103),
+    "rounding": ("", ("y[t] = roundf(t - 7.5f) + 100 * rintf(t - 7.5f) + 10000 * "
+                 "__float2int_rd(t - 7.5f) + __float2int_rn(2.5f) + __float2int_ru(0.5f);"),
+                 lambda t: (t - 7 if t > 7 else t - 8) + 100 * round(t - 7.5) + 10000 * (t - 8)
+                 + 3),
+    "sine and cosine": ("", ("float s, c; sincosf(t, &s, &c); y[t] = rintf(1000 * (s * s + c * c))"
+                        " + __saturatef(t) + cbrtf(8);"), lambda t: 1002 + (t > 0)),
+    "parts of a warp": ("", ("y[t] = __shfl_down_sync(~0u, t, 3, 8) + 100 * "
+                        "__shfl_up_sync(~0u, t, 2, 4) + 10000 * __shfl_sync(~0u, t, t + 5, 4) + "
+                        "1000000 * __shfl_xor_sync(~0u, t, 4, 4);"),
+                        lambda t: (t + 3 if t % 8 < 5 else t) + 100 * (
+                            t - 2 if t % 4 > 1 else t) + 10000 * (t // 4 * 4 + (t + 1) % 4)
+                        + 1000000 * (t if t % 8 < 4 else t - 4)),
+    "whole coordinates": ("", ("uint3 at = threadIdx; dim3 d(2, 3), b = blockDim;"
+                          "y[t] = at.x + b.x + 10 * (d.x + d.y + d.z + make_int2(4, 5).y);"),
+                          lambda t: t + 16 + 10 * 11),
+    "bits of floats": ("", ("y[t] = (__float_as_int((float)t) >> 23) + "
+                       "__int_as_float(__float_as_int(t * 0.5f) & 0x7fffffff) + "
+                       "__uint_as_float(__float_as_uint(2.0f));"),
+                       lambda t: (126 + t.bit_length() if t else 0) + t / 2 + 2),
+    "an enumeration": ("enum Colour { RED, GREEN = 4 };\n", (
+        "enum Colour a = GREEN; Colour b = RED; y[t] = a + b;"), lambda t: 4),
+    "places in dynamic memory": ("", ("extern __shared__ char m[]; double *d = (double *)m;"
+                                 "float *f = (float *)(d + 8); if (t < 8) { d[t] = t; f[t] = 2; }"
+                                 "__syncthreads(); y[t] = d[t % 8] + f[t / 2] + "
+                                 "((float *)(m + 16 * sizeof(float)))[0];"), lambda t: t % 8 + 4),
     "atomics": ("", ("__shared__ int s[2]; if (t < 2) s[t] = 0; __syncthreads();"
                 "atomicMax(&s[0], t); atomicAdd(s + 1, t); __syncthreads(); y[t] = s[0] + s[1];"),
                 lambda t: 15 + 120),
@@ -85,7 +112,7 @@ def test_constructs(name):
     counters = []
     for executor in ("simt", "oracle"):
         y = np.zeros(16, np.float32)
-        counters.append(program["k"].launch(1, 16, y, executor=executor).counters)
+        counters.append(program["k"].launch(1, 16, y, executor=executor, shared=96).counters)
         assert y.tolist() == [expected(t) for t in range(16)]
     assert counters[0] == counters[1]
 

@@ -292,9 +292,11 @@ def test_lines_are_those_of_the_c_source():
 def test_nvcc_compiles_the_same_text(tmp_path):
     text = f'#include "{HERE / "teaching.cu"}"\n#define Matrix NoteMatrix\n'
     text += "typedef struct { int width, height; float *elements; } Matrix;\n"
-    text += f'#include "{HERE / "listing.cu"}"\n'
+    for name in ("listing.cu", "language.cu"):
+        text += f'#include "{HERE / name}"\n'
     (tmp_path / "all.cu").write_text(text)
     made = subprocess.run(["nvcc", "-ptx", "-o", tmp_path / "all.ptx", tmp_path / "all.cu"],
                           capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    assert (tmp_path / "all.ptx").read_text().count(".entry") == len(CASES) + 1
+    more = (HERE / "language.cu").read_text().count("\n__global__ void")
+    assert (tmp_path / "all.ptx").read_text().count(".entry") == len(CASES) + 1 + more
