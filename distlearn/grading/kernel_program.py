@@ -116,9 +116,7 @@ def _launch(answer: Kernel, grid: Any, block: Any, arrays: list[Any]) -> LaunchR
         place = f"{answer.filename}:{error.line}" if error.line else ""
         raise Trouble("kernel", _message(error), place) from None
     except (NameError, TypeError, ValueError, AttributeError, IndexError) as error:
-        what = "arithmetic with a whole array" if "'Global'" in str(error) or (
-            "'Shared'" in str(error)) else f"{type(error).__name__}: {error}"
-        raise Trouble("kernel", f"unsupported: {what}") from None
+        raise Trouble("kernel", f"unsupported: {type(error).__name__}: {error}") from None
 
 
 def _text(answer: Any) -> str:
@@ -152,7 +150,7 @@ def _launch_text(text: str, kernel: str, grid: Any, block: Any, arrays: list[Any
 
 
 def _message(error: KernelError) -> str:
-    return str(error).removesuffix(f" (line {error.line})")
+    return f"{error.kind}: {error.message}"
 
 
 def _line(text: str, number: int | None) -> str:

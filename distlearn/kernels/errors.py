@@ -28,6 +28,9 @@ EXITED = (" (threads that have returned are missing too: compute capability 7.0 
           "wait for them, but the programming model asks for all)")
 
 
+NO_NUMBERS = "kernels compute with numbers alone"
+
+
 class Place(TypedDict, total=False):
     """Where in a launch: linear numbers, x fastest."""
 
@@ -53,10 +56,12 @@ class KernelError(RuntimeError):
 
     def __init__(self, kind: str, message: str, *, line: int = 0, block: int | None = None,
                  thread: int | None = None, race_kinds: Mapping[str, str] | None = None) -> None:
-        where = f" (line {line})" if line else ""
-        super().__init__(f"{kind}: {message}{where}")
-        self.kind = kind
+        super().__init__(kind, message)
+        self.kind, self.message = kind, message
         self.line = line
         self.block = block
         self.thread = thread
         self.race_kinds = dict(race_kinds or {})
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" + (f" (line {self.line})" if self.line else "")

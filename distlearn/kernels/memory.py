@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import ml_dtypes
 import numpy as np
@@ -13,6 +13,54 @@ from numpy.typing import NDArray
 from distlearn.kernels.errors import KernelError
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+class NoNumber:
+    """A value of kernels that is made of numbers and is none: arithmetic with it is an error.
+
+    The error belongs to no line yet: executors add that of the statement.
+    """
+
+    __slots__ = ()
+    __array_ufunc__ = None  # numpy leaves its operations to the methods below
+    __hash__ = object.__hash__
+
+    def what(self) -> str:
+        """What to say of it."""
+        raise NotImplementedError
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        no_number(self)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
+    __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __matmul__ = __rmatmul__ = _refuse
+    __neg__ = __pos__ = __invert__ = __abs__ = __round__ = _refuse
+    __bool__ = __int__ = __float__ = __index__ = __array__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+class Elements(NoNumber):
+    """An array as a value of a kernel."""
+
+    __slots__ = ()
+
+    def what(self) -> str:
+        """What to say of it."""
+        name = getattr(self, "name", "")
+        return (f"arithmetic with a whole array{' ' * bool(name)}{name}: take an element, "
+                f"{name or 'array'}[i]")
+
+
+def no_number(value: Any, line: int = 0) -> NoReturn:
+    """Refuse to compute with what is no number."""
+    if isinstance(value, NoNumber):
+        raise KernelError("unsupported", value.what(), line=line)
+    if value is None:
+        raise KernelError("unsupported", "arithmetic with None: a device function gave it that "
+                          "returns nothing", line=line)
+    raise KernelError("unsupported", f"arithmetic with a {type(value).__name__.lower()}", line=line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +97,7 @@ class Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class Global:
+class Global(Elements):
     """An array argument, or a slice of one: a shape and strides (in elements) over a memory.
 
     ``start`` is the flat number of the first element: an int, or, in the fast executor, a value

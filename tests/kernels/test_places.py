@@ -1,5 +1,6 @@
 """Errors name the place: line, block and thread, whichever executor and part of the launch."""
 
+import re
 import textwrap
 import tracemalloc
 
@@ -200,3 +201,40 @@ def test_race_checks_take_twice_the_memory_that_is_written():
     finally:
         tracemalloc.stop()
     assert peak < 2 * 4 * n + 6 * 2**20  # and what 65,536 threads compute with
+
+
+WHOLE = ["A + 1", "2.0 - A", "A * A", "A ** 2", "-A", "+A", "~A", "not A", "A < 1", "1 == A",
+         "A != A", "1 if A else 2", "A and 1", "math.sqrt(A)", "float(A)", "int32(A)", "abs(A)",
+         "round(A)", "A", "A in (1, 2)", "cuda.selp(A, 1, 2)", "cuda.ballot_sync(-1, A)",
+         "cuda.syncthreads_or(A)", "cuda.fma(A, 1.0, 2.0)", "cuda.atomic.add(o, 0, A)"]
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize("name", ["a", "s", "q", "r"])
+def test_arithmetic_with_a_whole_array_names_it(name, executor):
+    """The arrays are an argument, shared, a thread's own, and a row of an argument."""
+    before = ("s = cuda.shared.array(4, float32)\nq = cuda.local.array(4, float32)\nr = b[0]\n")
+    named = {"q": "array", "r": "b"}.get(name, name)
+    bodies = [f"o[i] = {what}" for what in WHOLE] + [
+        "A += 1", "while A:\n    o[i] = 1", "if A:\n    o[i] = 1",
+        "for n in range(A):\n    o[i] = 1"]
+    for body in bodies:
+        text = "def f(o, a, b):\n    i = cuda.grid(1)\n" + textwrap.indent(
+            before + re.sub(r"\bA\b", name, body), "    ")
+        with pytest.raises(KernelError, match=rf"whole array.* {named}\[i\]") as caught:
+            launch(kernels_from_text("import math\n" + text)["f"], 1, 8, *arrays(),
+                   np.zeros((2, 4)), executor=executor)
+        assert (caught.value.kind, caught.value.line) == ("unsupported", 7), body
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("body", "what"), [
+    ("o[i] = a.shape + 1", "tuple|numbers alone"), ("o[i] = cuda.float32x2(1, 2) * 2",
+                                                   "vector|numbers alone"),
+    ("o[i] = nothing(i) + 1", "None"), ("o[i] = a.dtype - 1", "type|numbers alone")])
+def test_arithmetic_with_what_is_no_number(body, what, executor):
+    text = ("@cuda.jit\ndef nothing(x):\n    pass\n@cuda.jit\ndef f(o, a):\n"
+            f"    i = cuda.grid(1)\n    {body}\n")
+    with pytest.raises(KernelError, match=what) as caught:
+        launch(kernels_from_text(text)["f"], 1, 8, *arrays(), executor=executor)
+    assert (caught.value.kind, caught.value.line) == ("unsupported", 7)

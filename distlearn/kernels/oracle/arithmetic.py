@@ -12,6 +12,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from distlearn.kernels.errors import KernelError, Place
+from distlearn.kernels.memory import NoNumber, no_number
 
 REAL = (np.floating, bfloat16)
 
@@ -82,6 +83,9 @@ def binary(line: int, kind: str, a: Any, b: Any) -> tuple[Any, int]:
     if not real and kind in ("Div", "FloorDiv", "Mod") and b == 0:
         raise KernelError("division_by_zero", f"an integer is divided by zero ({kind})", line=line)
     if kind == "MatMult" or (real and kind in ("LShift", "RShift", "BitAnd", "BitOr", "BitXor")):
+        for value in (a, b):
+            if isinstance(value, NoNumber):
+                no_number(value, line)
         raise KernelError("unsupported", f"operation {kind} of {a!r} and {b!r}", line=line)
     if not real and kind == "Div":
         return np.float64(a) / np.float64(b), 1

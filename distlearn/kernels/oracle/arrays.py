@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distlearn.kernels.memory import Global, element_of, row_major
+from distlearn.kernels.memory import Elements, Global, element_of, row_major
 
 
 @dataclass(eq=False)
-class Small:
+class Small(Elements):
     """A shared or local array of one block or thread, or a part of one.
 
     ``cell`` is how many units of the memory an element takes: 1, or the bytes of an element where

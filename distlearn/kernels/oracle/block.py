@@ -11,7 +11,7 @@ import numpy as np
 
 from distlearn.hardware.memory_system import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES
 from distlearn.kernels.counters import INDEX
-from distlearn.kernels.errors import EXITED, KernelError
+from distlearn.kernels.errors import EXITED, NO_NUMBERS, KernelError
 from distlearn.kernels.memory import Global, Memory
 from distlearn.kernels.names import BARRIERS
 from distlearn.kernels.oracle.arrays import Small
@@ -22,6 +22,7 @@ from distlearn.kernels.oracle.warp import exchange
 if TYPE_CHECKING:
     from distlearn.kernels.oracle.grid import Grid
 
+GENERATED = "<oracle of "  # files of the code that `rewrite` makes
 LATER = 1024  # checks that a machine makes after those of the bounds
 END: tuple[float, ...] = (math.inf,)
 # Of errors at one barrier these come first, in the order of a machine that runs all blocks at once.
@@ -71,7 +72,11 @@ class Block:
             if waiting:
                 row = self.grid.tally.row(next(iter(waiting.values())).line)
                 row[INDEX["barrier_warps"]] += -(-len(self.threads) // 32)
-                answers = _counted(waiting)
+                try:
+                    answers = _counted(waiting)
+                except (KernelError, TypeError, ValueError) as error:
+                    line = next(iter(waiting.values())).line
+                    return end, BARRIER, self._located(error, 0, line)[2]
         self._count()
         return None
 
@@ -92,7 +97,7 @@ class Block:
                         meeting = next(running[lane])
                 except StopIteration:
                     del running[lane]
-                except (KernelError, UnboundLocalError) as error:
+                except (KernelError, UnboundLocalError, TypeError, ValueError) as error:
                     del running[lane]
                     errors.append(self._located(error, lane))
                 else:
@@ -114,30 +119,30 @@ class Block:
             for lane, meeting in here.items():
                 try:
                     answers[lane] = self.threads[lane].atomic(meeting.key[-1], *meeting.arguments)
-                except KernelError as error:
+                except (KernelError, TypeError, ValueError) as error:
                     del running[lane]
-                    errors.append(self._located(error, lane))
+                    errors.append(self._located(error, lane, meeting.line))
             return answers
         for warp in sorted({lane // 32 for lane in here}):
             mine = {lane: meeting for lane, meeting in here.items() if lane // 32 == warp}
             try:
                 answers.update(exchange(self, mine))
-            except KernelError as error:
-                error.block, lane = self.number, min(mine)
-                errors.append((mine[lane].key, lane, error))
+            except (KernelError, TypeError, ValueError) as error:
+                lane = min(mine)
+                errors.append((mine[lane].key, *self._located(error, lane, mine[lane].line)[1:]))
                 for lane in mine:
                     del running[lane]
         return answers
 
-    def _located(self, error: KernelError | UnboundLocalError, lane: int) -> Located:
+    def _located(self, error: Exception, lane: int, line: int = 0) -> Located:
         """An error of one thread, with where in the order of a lockstep machine it happened."""
         thread = self.threads[lane]
         if isinstance(error, UnboundLocalError):
-            trace = error.__traceback__
-            while trace is not None and trace.tb_next is not None:
-                trace = trace.tb_next
-            error = KernelError("unbound_variable", str(error),
-                                line=trace.tb_lineno if trace is not None else 0)
+            error = KernelError("unbound_variable", str(error), line=_statement(error))
+        elif not isinstance(error, KernelError):
+            line = line or _statement(error)
+            error = KernelError("unsupported", f"{NO_NUMBERS}: {error}")
+        error.line = error.line or line or _statement(error)
         error.block, error.thread = self.number, lane
         later = LATER if error.kind == "misaligned_address" else 0
         return (*thread.stack, _site(error, thread)), later + lane, error
@@ -274,6 +279,16 @@ def wavefronts(flats: set[int], size: int) -> int:
              for extra in range(max(1, size // BANK_BYTES))}
     banks = [word % BANKS for word in words]
     return max(map(banks.count, set(banks)))
+
+
+def _statement(error: Exception) -> int:
+    """Line of the kernel's statement that an error comes from."""
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith(GENERATED):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
 
 
 def _site(error: KernelError, thread: Thread) -> float:

@@ -68,7 +68,9 @@ class _Rewriter:
             if method is None:
                 names.refuse(node, f"{type(node).__name__} statements have no place in a kernel")
             result: list[ast.stmt] = method(node)
-            made += [ast.copy_location(statement, node) for statement in result]
+            for statement in result:  # an error's line is that where the statement begins
+                made.append(ast.copy_location(statement, node))
+                statement.end_lineno = node.lineno
         return made or [ast.Pass()]
 
     def step(self, node: ast.stmt) -> list[ast.stmt]:

@@ -18,6 +18,7 @@ from distlearn.kernels.memory import (
     array_attribute,
     indices_of,
     item,
+    no_number,
     shape_of,
     slice_axis,
     writable,
@@ -180,7 +181,7 @@ class Thread(Computing):
     def inside(self, line: int, array: Global | Small, axis: int, i: Any, n: int) -> int:
         """An index of an axis with ``n`` elements."""
         if not isinstance(i, int):
-            raise KernelError("unsupported", f"index {i} is no integer", line=line)
+            raise KernelError("unsupported", "an index is no integer", line=line)
         if not 0 <= i < n:
             name = array.name if isinstance(array, Global) else f"the {array.space} array"
             raise KernelError("out_of_bounds", f"index {int(i)} on axis {axis} of {name}, which"
@@ -249,7 +250,7 @@ class Thread(Computing):
     def stored(self, site: int, array: Global | Small, value: Any) -> Any:
         """A value as the array takes it."""
         if not isinstance(value, (int, np.bool_, *REAL)):
-            raise KernelError("unsupported", "what is stored is no number", line=self.line_of(site))
+            no_number(value, self.line_of(site))
         return narrow(self.line_of(site), array.dtype, int(value)) if (
             array.dtype.kind in "iu") else value
 

@@ -19,7 +19,7 @@ from distlearn.hardware.memory_system import (
 from distlearn.kernels import intrinsics
 from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
-from distlearn.kernels.memory import Global, element_of, row_major, slice_axis
+from distlearn.kernels.memory import Elements, Global, element_of, no_number, row_major, slice_axis
 from distlearn.kernels.simt.numbers import VALUES, Whole, binary, fitted, integer, numeric
 from distlearn.kernels.simt.space import Array, Mask, Space, Sym, Vec, sym
 
@@ -55,7 +55,7 @@ class Storage:
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class Shared(Elements):
     """A shared array of every block of the space: a shape and strides over a storage."""
 
     memory: Storage
@@ -66,6 +66,11 @@ class Shared:
     base: Vec | None
     parts: int
     start: Any = 0
+
+    @property
+    def name(self) -> str:
+        """The variable that it is declared as."""
+        return self.memory.name
 
     @staticmethod
     def over(memory: Storage, dtype: Any, shape: tuple[int, ...]) -> Shared:
@@ -243,7 +248,7 @@ def in_block(space: Space, base: Vec | None, at: Whole) -> Whole:
 def to_store(line: int, dtype: np.dtype[Any], value: Any, mask: Mask) -> Any:
     """A value as an array of ``dtype`` takes it."""
     if not isinstance(value, VALUES):
-        raise KernelError("unsupported", "what is stored is no number", line=line)
+        no_number(value, line)
     if dtype.kind in "iu":
         value = numeric(value)
         if isinstance(value, np.ndarray):

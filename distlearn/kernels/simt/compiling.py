@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from distlearn.kernels import names, spinning
-from distlearn.kernels.errors import KernelError
+from distlearn.kernels.errors import NO_NUMBERS, KernelError
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.simt import calls
 from distlearn.kernels.simt.expressions import Expressions, Stmt
@@ -41,11 +41,18 @@ class Code(Expressions):
 
         def run(frame: Frame, mask: Mask) -> Mask | None:
             active = mask
-            for statement in made:
-                after = statement(frame, active)
-                if after is None:
-                    return None
-                active = after
+            try:
+                for statement in made:
+                    after = statement(frame, active)
+                    if after is None:
+                        return None
+                    active = after
+            except KernelError as error:
+                error.line = error.line or statements[made.index(statement)].lineno
+                raise
+            except (TypeError, ValueError) as error:
+                raise KernelError("unsupported", f"{NO_NUMBERS}: {error}", line=statements[
+                    made.index(statement)].lineno) from error
             return active
         return run
 

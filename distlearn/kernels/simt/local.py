@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distlearn.kernels.errors import KernelError
-from distlearn.kernels.memory import row_major
+from distlearn.kernels.memory import Elements, row_major
 from distlearn.kernels.simt.numbers import cast, compare, select, truth
 from distlearn.kernels.simt.space import Mask
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from distlearn.kernels.simt.machine import Machine
 
 
-class Local:
+class Local(Elements):
     """``cuda.local.array``: elements at uniform indices are like variables, others are searched."""
 
     def __init__(self, machine: Machine, shape: tuple[int, ...], dtype: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from distlearn.kernels.errors import KernelError
+from distlearn.kernels.memory import no_number
 from distlearn.kernels.oracle.arithmetic import OPERATIONS, narrow, wrap
 from distlearn.kernels.simt.space import Mask, Space, Sym, sym
 
@@ -17,6 +18,7 @@ COMPARE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": oper
            "Eq": operator.eq, "NotEq": operator.ne}
 Whole = int | Sym
 REAL = (np.floating, bfloat16)
+NUMBERS = (*REAL, np.integer, np.bool_, str)  # float32("inf") takes a string
 VALUES = (int, np.floating, bfloat16, np.integer, Sym, Mask, np.ndarray)
 
 
@@ -38,6 +40,8 @@ def numeric(value: Any) -> Any:
         return np.int64(value)
     if kind is Mask:
         return value.array.astype(np.int64)
+    if not isinstance(value, NUMBERS):
+        no_number(value)
     return value
 
 
@@ -239,6 +243,8 @@ def cast(space: Space, line: int, kind: Any, value: Any, mask: Mask) -> Any:
         value = numeric(value)
     if isinstance(value, int | np.floating | bfloat16 | np.integer):
         value = int(value)
+    elif not isinstance(value, Sym | np.ndarray):
+        no_number(value, line)
     if isinstance(value, np.ndarray) and value.dtype.kind in "fV":
         value = value.astype(np.int64)
     return fitted(space, line, np.dtype(kind), value, mask)
