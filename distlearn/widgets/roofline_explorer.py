@@ -11,8 +11,10 @@ from distlearn.hardware.devices import Unit
 from distlearn.kernels.timing import Prediction
 from distlearn.kernels.timing.network import STEPS
 from distlearn.kernels.timing.predict import (
+    ADDRESSES,
     GLOBAL_LATENCY,
     ISSUE_SHARE,
+    L1_BYTES_PER_CLOCK,
     L2_BYTES_PER_CLOCK,
     SCHEDULERS,
     SHARED_LATENCY,
@@ -122,6 +124,7 @@ class RooflineExplorer(Panel):
             "sizes": {dtype: itemsize(dtype) for dtype in RUNGS},
             "model": {"globalLatency": GLOBAL_LATENCY, "sharedLatency": SHARED_LATENCY,
                       "schedulers": SCHEDULERS, "issueShare": ISSUE_SHARE,
+                      "addresses": ADDRESSES, "l1": L1_BYTES_PER_CLOCK,
                       "l2": L2_BYTES_PER_CLOCK, "loadsInFlight": LOADS_IN_FLIGHT,
                       "steps": STEPS},
             "devices": {name: _figures(device(name)) for name in GPUS},

@@ -1,12 +1,16 @@
 """The time of a launch: warps queue for an SM's pipes, and blocks wait for memory in between.
 
 1. **Occupancy** says how many blocks an SM holds.
-2. **Pipes**: a block needs each of them for some clocks: its schedulers to issue (four, each with
-   its own warps), the load/store units to take the 32 addresses of an instruction, L1 and shared
-   memory for wavefronts and lines, the way to L2 for sectors.
-3. **Queues**: a warp goes from pipe to pipe, and waits for shared memory in between (Little's law:
-   so long, for so many loads at a time). Mean value analysis says how many warps get through per
-   clock, from one alone to so many that the busiest pipe never rests.
+2. **Pipes**: a block needs each of them for some clocks: its schedulers to issue and to address
+   (four, each with its own warps), the load/store units to take the 32 addresses of an instruction,
+   L1 to look up the tags of lines, L1 and shared memory to bring the data, the way to L2 for
+   sectors.
+3. **Queues**: a warp hands its accesses over and goes on (NVIDIA staff, developer forum, "How does
+   the LSU execute load/store instructions in the Ampere architecture?", 2023): it goes from pipe to
+   pipe with its arithmetic and with its accesses at the same time, these wait for shared memory in
+   between (Little's law: so long, for so many loads at a time), and the later of both counts. Mean
+   value analysis says how many warps get through per clock, from one alone to so many that the
+   busiest pipe never rests.
 4. **Latency**: between barriers a block does that; then it waits for device memory. If there are no
    barriers, each warp waits for itself.
 5. **Waves**: blocks beyond what all SMs hold at once wait for the next wave; the last may be small.
@@ -25,18 +29,24 @@ from distlearn.kernels.timing.network import Station, alternating, throughput
 from distlearn.kernels.timing.resources import Resources
 from distlearn.kernels.timing.work import LOADS_IN_FLIGHT, Work, sector_bytes
 
-# Of an SM, the same for every kernel. Clocks as microbenchmarks of an idle chip find them (Jia et
-# al., arXiv:1804.06826; Abdelkhalik et al., arXiv:2208.11174): a shared load 20 to 30, device
-# memory 300 to 500.
+# Of an SM, the same for every kernel. Clocks as microbenchmarks of an idle chip find them: device
+# memory 300 to 500 (Jia et al., arXiv:1804.06826; Abdelkhalik et al., arXiv:2208.11174), a shared
+# load 24, and 26 with 16 bytes a lane (Huerta et al., MICRO 2025, table 2: an RTX A6000).
 GLOBAL_LATENCY = 500.0
-SHARED_LATENCY = 30.0
+SHARED_LATENCY = 24.0
 SCHEDULERS = 4
-# What is left of a scheduler's clocks: address arithmetic and loops, which are not counted, take 5
-# to 10 % (as nvcc 13.0 compiles 8 x 8 register tiles), conflicts in the register file and clocks
-# below the boost clock the rest.
-ISSUE_SHARE = 0.8
+# What is left of a scheduler's clocks. Address arithmetic and loops, which are not counted, take 2
+# to 10 % (as nvcc 13.0 compiles the published ladder), conflicts in the register file and clocks
+# below the boost clock the rest. Told by NVIDIA's own library on an RTX A6000, which is no rung:
+# 23,250 GFLOP/s (Boehm, 2022), 60 % of the peak, with 92 % multiply-adds in a tile of 128 x 128.
+ISSUE_SHARE = 0.65
 L2_BYTES_PER_CLOCK = 64.0
-# LD/ST units of an SM, from the whitepapers' drawings of one: 32, and 16 in the smaller SMs.
+L1_BYTES_PER_CLOCK = 128.0  # as shared memory: see `distlearn.kernels.simt.compiled`
+# Addresses that each quarter of an SM takes per clock, and that the SM takes. Measured on an RTX
+# A6000 (8.6): one access in four clocks a quarter, one in two clocks from all of them (Huerta et
+# al., MICRO 2025, section 5.4). For 8.0, NVIDIA's staff says one access a clock (the thread named
+# above). The others have no source: small SMs are taken to be as that of 8.6, large as that of 8.0.
+ADDRESSES = 8
 LOAD_STORE_UNITS = {"7.5": 16, "8.6": 16, "8.9": 16, "12.0": 16}
 
 
@@ -51,8 +61,8 @@ class Prediction:
     flops : float
         Floating-point operations of the launch.
     bound : str
-        The pipe that is busiest: "issue", "arithmetic", "load/store", "shared", "l2" or "memory";
-        "latency" if even that one rests more than half of the time.
+        The pipe that is busiest: "issue", "arithmetic", "address", "load/store", "tags", "shared",
+        "l2" or "memory"; "latency" if even that one rests more than half of the time.
     occupancy : Occupancy
     resources : Resources
     pipes : mapping of str to float
@@ -139,7 +149,8 @@ def predict(work: Work, needs: Resources, device: DeviceSpec | str, dtype: objec
     pipes = _pipes(work, spec, dtype)
     busy, busiest = max((clocks, name) for name, clocks in pipes.items())
     barriers = work.counts["barrier_warps"] / work.warps
-    wait = work.round_trips * GLOBAL_LATENCY + barriers * SHARED_LATENCY
+    # A barrier is passed, and the first loads after it have no arithmetic beside them.
+    wait = work.round_trips * GLOBAL_LATENCY + barriers * 2 * SHARED_LATENCY
     clocks = _clocks(work, pipes, wait)
     slots = spec.cores * held.blocks_per_sm
     full, rest = divmod(work.blocks, slots)
@@ -163,22 +174,24 @@ def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
     counts = work.counts
     global_requests = counts["global_load_requests"] + counts["global_store_requests"]
     shared_requests = counts["shared_load_requests"] + counts["shared_store_requests"]
+    requests = global_requests + shared_requests + counts["atomic_requests"]
     tensor = counts.get("tensor_flops", 0.0)
     # A multiply and an add are one instruction; a global access needs its address computed.
-    instructions = (counts["flops"] / (2 * WARP) + 2 * global_requests + shared_requests
-                    + counts["branches"] + counts["barrier_warps"] + counts["atomic_requests"]
-                    + tensor / 4096)
+    instructions = (counts["flops"] / (2 * WARP) + global_requests + requests
+                    + counts["branches"] + counts["barrier_warps"] + tensor / 4096)
     arithmetic = counts["flops"] / spec.rate("float32" if tensor else dtype, "vector"
                                              ).flop_per_clock
     if tensor:
         arithmetic = max(arithmetic, tensor / spec.rate(dtype, "matrix").flop_per_clock)
     return {
         "issue": instructions / SCHEDULERS / ISSUE_SHARE,
-        "load/store": (global_requests + shared_requests + counts["atomic_requests"])
-        * WARP / load_store_units(spec),
         "arithmetic": arithmetic,
+        "address": requests * WARP / ADDRESSES / SCHEDULERS,
+        "load/store": requests * WARP / load_store_units(spec),
+        # Four tags a clock if they lie in different sets; rows of a matrix tend to lie in one.
+        "tags": counts["global_load_lines"] + counts["global_store_lines"],
         "shared": counts["shared_load_wavefronts"] + counts["shared_store_wavefronts"]
-        + counts["global_load_lines"] + counts["global_store_lines"]
+        + sector_bytes(counts) / L1_BYTES_PER_CLOCK
         + counts["atomic_requests"] + counts["atomic_conflicts"],
         "l2": sector_bytes(counts) / L2_BYTES_PER_CLOCK,
     }
@@ -191,15 +204,18 @@ def load_store_units(spec: DeviceSpec) -> int:
 
 def _clocks(work: Work, pipes: Mapping[str, float], wait: float) -> Callable[[int], float]:
     """Clocks until so many blocks on one SM have finished."""
-    counts, others = work.counts, [pipes[name] for name in ("load/store", "shared", "l2")]
+    counts, shared = work.counts, ("load/store", "tags", "shared", "l2")
     scheduler = max(pipes["issue"], pipes["arithmetic"]) * SCHEDULERS
+    address = pipes["address"] * SCHEDULERS
     inside = counts["shared_load_requests"] / LOADS_IN_FLIGHT * SHARED_LATENCY
     hidden = work.hidden_round_trips * GLOBAL_LATENCY
 
     def blocks_per_clock(blocks: int, warps: int, waiting: float) -> float:
         """If so many warps of each block share its work; ``waiting``: clocks of a warp."""
-        stations = [Station(scheduler / warps, SCHEDULERS), *(Station(n / warps) for n in others)]
-        return throughput(blocks * warps, stations, waiting + inside / warps) / warps
+        accesses = [Station(address / warps, SCHEDULERS),
+                    *(Station(pipes[name] / warps) for name in shared)]
+        return throughput(blocks * warps, [Station(scheduler / warps, SCHEDULERS)], waiting,
+                          accesses, inside / warps) / warps
 
     def clocks(blocks: int) -> float:
         if not counts["barrier_warps"]:

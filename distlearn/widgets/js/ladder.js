@@ -2,20 +2,28 @@
 // lines of distlearn/widgets/ladder_work.py.
 
 // The twins of distlearn/kernels/timing/network.py; a station is [clocks, copies].
-function throughput(customers, stations, wait, steps) {
-  var rate = 0, queues = stations.map(function () { return customers / stations.length; });
-  var others = stations.map(function (station) {
+function throughput(customers, stations, wait, beside, besideWait, steps) {
+  var every = stations.concat(beside), rate = 0;
+  var queues = every.map(function () { return customers / every.length; });
+  var others = every.map(function (station) {
     return Math.max(0, 1 - station[1] / customers) / station[1];
   });
   for (var step = 0; step < steps; step += 1) {
-    var around = 0, responses = stations.map(function (station, n) {
+    var first = 0, second = 0, responses = every.map(function (station, n) {
       return station[0] * (1 + queues[n] * others[n]);
     });
-    for (var n = 0; n < responses.length; n += 1) { around += responses[n]; }
-    rate = customers / (wait + around);
+    for (var n = 0; n < responses.length; n += 1) {
+      if (n < stations.length) { first += responses[n]; } else { second += responses[n]; }
+    }
+    second += besideWait;
+    rate = customers / (wait + later(first, second));
     queues = responses.map(function (response) { return rate * response; });
   }
   return rate;
+}
+
+function later(first, second) {
+  return first + second - (first && second ? first * second / (first + second) : 0);
 }
 
 function alternating(rates, wait) {
@@ -43,14 +51,17 @@ function predictRung(rung, dtype, device, model, M, N, K) {
   var blocks = Math.ceil(M / rung.tile[0]) * Math.ceil(N / rung.tile[1]) * rung.splits;
   var bytes = 32 * both("global", "sectors"), barriers = count("barrier_warps") / warps;
   var held = occupancyOf(device.sm, rung.threads, rung.registers, rung.shared).blocks;
-  var instructions = flops / 64 + 2 * both("global", "requests") + both("shared", "requests") +
-    count("branches") + count("barrier_warps") + count("atomic_requests") + tensor / 4096;
+  var requests = both("global", "requests") + both("shared", "requests") +
+    count("atomic_requests");
+  var instructions = flops / 64 + both("global", "requests") + requests + count("branches") +
+    count("barrier_warps") + tensor / 4096;
   var pipes = {
     issue: instructions / model.schedulers / model.issueShare,
-    "load/store": (both("global", "requests") + both("shared", "requests") +
-      count("atomic_requests")) * 32 / device.loadStore,
     arithmetic: Math.max(flops / rate, tensor ? tensor / device.matrix : 0),
-    shared: both("shared", "wavefronts") + both("global", "lines") + count("atomic_requests") +
+    address: requests * 32 / model.addresses / model.schedulers,
+    "load/store": requests * 32 / device.loadStore,
+    tags: both("global", "lines"),
+    shared: both("shared", "wavefronts") + bytes / model.l1 + count("atomic_requests") +
       count("atomic_conflicts"),
     l2: bytes / model.l2
   };
@@ -58,13 +69,16 @@ function predictRung(rung, dtype, device, model, M, N, K) {
     return pipes[b] - pipes[a] || (a < b ? 1 : -1);
   })[0];
   var busy = pipes[busiest], hidden = at(rung.hidden) * model.globalLatency;
-  var wait = at(rung.trips) * model.globalLatency + barriers * model.sharedLatency;
+  var wait = at(rung.trips) * model.globalLatency + barriers * 2 * model.sharedLatency;
   var scheduler = Math.max(pipes.issue, pipes.arithmetic) * model.schedulers;
   var inside = count("shared_load_requests") / model.loadsInFlight * model.sharedLatency;
   function blocksPerClock(blocks, share, waiting) {
-    var stations = [[scheduler / share, model.schedulers]].concat(
-      ["load/store", "shared", "l2"].map(function (name) { return [pipes[name] / share, 1]; }));
-    return throughput(blocks * share, stations, waiting + inside / share, model.steps) / share;
+    var accesses = [[pipes.address * model.schedulers / share, model.schedulers]].concat(
+      ["load/store", "tags", "shared", "l2"].map(function (name) {
+        return [pipes[name] / share, 1];
+      }));
+    return throughput(blocks * share, [[scheduler / share, model.schedulers]], waiting, accesses,
+                      inside / share, model.steps) / share;
   }
   function clocks(blocks) {
     if (!count("barrier_warps")) { return blocks / blocksPerClock(blocks, warps, wait); }

@@ -16,7 +16,7 @@ from distlearn.kernels.gemm import GEMM
 from distlearn.kernels.memory import bind
 from distlearn.kernels.timing import Resources, Work, predict, resources
 from distlearn.kernels.timing.network import Station, alternating, throughput
-from distlearn.kernels.timing.predict import GLOBAL_LATENCY, SHARED_LATENCY
+from distlearn.kernels.timing.predict import GLOBAL_LATENCY, ISSUE_SHARE, SHARED_LATENCY
 
 A6000 = "RTX-A6000"
 PUBLISHED = {name: rung.published[A6000] for name, rung in GEMM.items() if rung.published}
@@ -79,22 +79,31 @@ def test_published_ladder_within_a_factor(name, ladder):
 
 
 def test_published_order(ladder):
-    """All rungs in order, but for one pair of neighbours.
+    """All eleven, though three of them were measured within 3 %.
 
-    `linearised` and `extra_column` were measured 1.5 % apart. By the model the first is 9 % faster:
-    it has a third more loads of shared memory, of which the second's take twice as long.
+    By the model the closest are `deeper` and `warp_tiled`, 0.1 % apart where 10 % were measured: of
+    the published one three blocks fit on an SM, as nvcc compiles it, of ours two.
     """
-    from_slowest = sorted(PUBLISHED, key=PUBLISHED.get)
-    at = from_slowest.index("linearised")
-    assert from_slowest[at + 1] == "extra_column"
-    from_slowest[at:at + 2] = reversed(from_slowest[at:at + 2])
-    assert sorted(PUBLISHED, key=lambda name: ladder[name].gflops) == from_slowest
-    assert len(from_slowest) == 11
+    assert len(PUBLISHED) == 11
+    assert (sorted(PUBLISHED, key=lambda name: ladder[name].gflops)
+            == sorted(PUBLISHED, key=PUBLISHED.get))
 
 
 def test_published_figures_closer_than_asked(ladder):
     for name, told in ladder.items():
         assert 0.9 < told.gflops / PUBLISHED[name] < 1.2, name
+
+
+def test_issue_share_is_what_the_library_leaves():
+    """NVIDIA's product on the same card, M = N = K = 4096: no rung of the ladder.
+
+    If all clocks that are left were used by the instructions of a 128 x 128 tile.
+    """
+    work = GEMM["vectorised"].work(4096, 4096, 4096)
+    multiply_adds = work.counts["flops"] / 64
+    issued = predict(work, GEMM["vectorised"].needs, A6000).pipes["issue"] * 4 * ISSUE_SHARE
+    reached = 23249.6e9 / device(A6000).peak_flops("float32", "vector")
+    assert reached / (multiply_adds / issued) == pytest.approx(ISSUE_SHARE, abs=0.01)
 
 
 @pytest.mark.parametrize(("size", "measured"), [
@@ -129,6 +138,21 @@ def test_fixed_point_near_the_exact_recursion(customers, service, wait):
     assert alternating([0, *[1 / service] * customers], wait) == pytest.approx(exact)
 
 
+@given(st.integers(1, 40), st.floats(0.1, 10))
+def test_fork_and_join_near_the_exact_chain(customers, second):
+    """A customer has two servers work for it at the same time, and comes back when both are done.
+
+    The lead of the first server over the second is a birth and death chain from -N to N, which
+    stays at each lead in a geometric ratio.
+    """
+    weights = np.power(float(second), np.arange(-customers, customers + 1))
+    exact = 1 - weights[-1] / weights.sum()  # the first rests if all customers wait for the second
+    found = throughput(customers, [Station(1)], beside=[Station(second)])
+    assert found == pytest.approx(exact, rel=0.02)
+    if second == 1:
+        assert found == pytest.approx(2 * customers / (2 * customers + 1))
+
+
 def test_copies_do_not_queue_for_each_other():
     """Four customers, each with a server of its own, and sixteen."""
     assert throughput(4, [Station(10, 4)]) == pytest.approx(4 / 10)
@@ -160,16 +184,19 @@ def test_wave_quantisation():
 
 
 def test_a_warp_alone_by_hand():
-    """It goes from pipe to pipe and waits for everything: nothing is hidden."""
+    """Its accesses go from pipe to pipe, beside its arithmetic; the later counts, then it waits."""
     work = one(threads=32, round_trips=2, flops=32 * 1000.0, barrier_warps=16.0,
                shared_load_requests=100.0, shared_load_wavefronts=3000.0)
     told = predict(work, Resources(32, 0), A6000)
-    issue = (500 + 100 + 16) / 0.8  # 500 multiply-adds; one scheduler of four has the warp
-    clocks = (issue + 100 * 2 + 3000 + 100 / 8 * SHARED_LATENCY  # 16 load/store units for 32 lanes
-              + 2 * GLOBAL_LATENCY + 16 * SHARED_LATENCY)
+    issue = (500 + 100 + 16) / 0.65  # 500 multiply-adds; one scheduler of four has the warp
+    # 8 addresses a clock in its quarter, 16 load/store units in the SM
+    accesses = 100 * 4 + 100 * 2 + 3000 + 100 / 8 * SHARED_LATENCY
+    later = issue + accesses - 1 / (1 / issue + 1 / accesses)
     assert told.pipes["arithmetic"] == 125  # 256 FLOP a clock
+    assert told.pipes["address"] == 100
     assert told.pipes["load/store"] == 200
-    assert told.time_s == pytest.approx(clocks / 1.8e9)
+    assert told.wait_clocks == 2 * GLOBAL_LATENCY + 2 * 16 * SHARED_LATENCY
+    assert told.time_s == pytest.approx((later + told.wait_clocks) / 1.8e9)
     assert told.bound == "shared"
 
 
@@ -204,8 +231,8 @@ def test_round_trips_and_double_buffering():
         out = np.zeros(shape, np.float32)
         waits[name] = launch(KERNELS[name], 2, 64, out, a, device=A6000).prediction.wait_clocks
         np.testing.assert_array_equal(out, a[:, :, ::-1])
-    assert waits["staged"] == 4 * GLOBAL_LATENCY + 8 * SHARED_LATENCY
-    assert waits["ahead"] == 1 * GLOBAL_LATENCY + 5 * SHARED_LATENCY
+    assert waits["staged"] == 4 * GLOBAL_LATENCY + 2 * 8 * SHARED_LATENCY
+    assert waits["ahead"] == 1 * GLOBAL_LATENCY + 2 * 5 * SHARED_LATENCY
 
 
 def compiled(kernel, threads, *arguments):
@@ -220,9 +247,11 @@ def test_neighbouring_shared_reads_are_merged():
     a = np.zeros((8, 128), np.float32)
     report = launch(KERNELS["reads"], 1, 32, np.zeros((8, 32), np.float32), a, device=A6000)
     assert report.counters["shared_load_wavefronts"] == 8 * 16
-    rest = report.counters["shared_store_wavefronts"] + report.counters["global_load_lines"] \
-        + report.counters["global_store_lines"]
-    assert report.prediction.pipes["shared"] == 8 * 4 + rest
+    sectors = report.counters["global_load_sectors"] + report.counters["global_store_sectors"]
+    assert report.prediction.pipes["shared"] == (
+        8 * 4 + report.counters["shared_store_wavefronts"] + sectors / 4)
+    assert report.prediction.pipes["tags"] == (
+        report.counters["global_load_lines"] + report.counters["global_store_lines"])
 
 
 @pytest.mark.parametrize(("rung", "loads"), [
