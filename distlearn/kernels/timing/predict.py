@@ -188,7 +188,8 @@ def _pipes(work: Work, spec: DeviceSpec, dtype: object) -> dict[str, float]:
         "arithmetic": arithmetic,
         "address": requests * WARP / ADDRESSES / SCHEDULERS,
         "load/store": requests * WARP / load_store_units(spec),
-        # Four tags a clock if they lie in different sets; rows of a matrix tend to lie in one.
+        # Up to four tags a clock if their sets differ (NVIDIA staff, the thread named above); rows
+        # of a matrix that are a power of two apart share one.
         "tags": counts["global_load_lines"] + counts["global_store_lines"],
         "shared": counts["shared_load_wavefronts"] + counts["shared_store_wavefronts"]
         + sector_bytes(counts) / L1_BYTES_PER_CLOCK
