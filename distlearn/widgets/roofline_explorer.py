@@ -63,7 +63,7 @@ class RooflineExplorer(Panel):
     Examples
     --------
     >>> RooflineExplorer(rung="register_2d").view().numbers[3][:2]
-    ('register_2d', '14666 GFLOP/s')
+    ('register_2d', '14534 GFLOP/s')
     """
 
     label = "Roofline of a matrix product"
