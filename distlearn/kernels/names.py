@@ -244,7 +244,7 @@ def width_of(kernel: Kernel, local: frozenset[str], node: ast.expr,
     width, arrays = 0, list[ast.expr]()
     for other in ast.walk(kernel.tree):
         if isinstance(other, ast.Assign):
-            for value in _given(other, node.id):
+            for value in given(other, node.id):
                 more = width_of(kernel, local, value, seen | {node.id})
                 width, arrays = max(width, more[0]), arrays + more[1]
         elif isinstance(other, ast.AugAssign | ast.For | ast.NamedExpr) and isinstance(
@@ -253,7 +253,7 @@ def width_of(kernel: Kernel, local: frozenset[str], node: ast.expr,
     return width or (0 if arrays else 64), arrays
 
 
-def _given(node: ast.Assign, name: str) -> list[ast.expr]:
+def given(node: ast.Assign, name: str) -> list[ast.expr]:
     """What an assignment gives to a name, alone or among others."""
     made: list[ast.expr] = []
     for target in node.targets:

@@ -16,7 +16,7 @@ from distlearn.kernels.memory import Global, Memory
 from distlearn.kernels.names import BARRIERS
 from distlearn.kernels.oracle.arrays import Small
 from distlearn.kernels.oracle.races import Interval, Touch, conflict
-from distlearn.kernels.oracle.thread import Key, Meeting, Thread
+from distlearn.kernels.oracle.thread import DYNAMIC, Key, Meeting, Thread
 from distlearn.kernels.oracle.warp import exchange
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Block:
     def dynamic(self, dtype: Any) -> Small:
         """The block's dynamic shared memory as an array of this type."""
         kind, available = np.dtype(dtype), self.grid.shared_bytes
-        memory = self.shared((-1,), (-(-available // 16) * 16,), np.uint8)
+        memory = self.shared(DYNAMIC, (-(-available // 16) * 16,), np.uint8)
         return Small("shared", memory.number, (available // kind.itemsize,), kind,
                      memory.flat.view(kind), memory.written, (1,), cell=kind.itemsize)
 

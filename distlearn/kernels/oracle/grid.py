@@ -19,6 +19,7 @@ from distlearn.kernels.memory import Memory
 from distlearn.kernels.oracle.block import LATER, Block, Located
 from distlearn.kernels.oracle.rewrite import rewrite
 from distlearn.kernels.oracle.thread import Key
+from distlearn.kernels.shapes import check_shapes
 
 Dim3 = tuple[int, int, int]
 
@@ -27,6 +28,7 @@ class Grid:
     """What blocks share: the kernel's code, the tally, who touched which global element."""
 
     def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
+        check_shapes(kernel)
         self.shared_bytes = shared_bytes
         self.kernel, self.shape, self.block_shape = kernel, grid, block
         self.tally = Tally()

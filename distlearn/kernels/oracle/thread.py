@@ -33,12 +33,14 @@ from distlearn.kernels.oracle.arithmetic import (
 from distlearn.kernels.oracle.arrays import Small, memory_of
 from distlearn.kernels.oracle.computing import Computing
 from distlearn.kernels.oracle.tiles import Tile
+from distlearn.kernels.shapes import check_static
 from distlearn.kernels.spinning import WAITS
 
 if TYPE_CHECKING:
     from distlearn.kernels.oracle.block import Block
 
 Key = tuple[int, ...]
+DYNAMIC: Key = (-1,)  # of the block's dynamic shared memory
 
 
 class Meeting(NamedTuple):
@@ -155,8 +157,11 @@ class Thread(Computing):
         if shape == 0:
             return self.block.dynamic(element_type(dtype, self.line_of(site)))
         line = self.line_of(site)
-        return self.block.shared(self.key(site), shape_of(shape, line, "shared.array"),
+        made = self.block.shared((id(self.lines), site), shape_of(shape, line, "shared.array"),
                                  element_type(dtype, line), name)
+        check_static(sum(array.flat.nbytes for key, array in self.block.arrays.items()
+                         if key != DYNAMIC), line)
+        return made
 
     def local(self, site: int, shape: Any, dtype: Any) -> Small:
         """An array of this thread alone."""

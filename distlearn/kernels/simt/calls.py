@@ -16,6 +16,7 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.intrinsics import VECTORS, WIDTHS, Vector, flattened, vector_of
 from distlearn.kernels.memory import Constant, Global, array_attribute, item, shape_of
 from distlearn.kernels.oracle.arithmetic import fused, rounded
+from distlearn.kernels.shapes import check_static
 from distlearn.kernels.simt import tiles, warp
 from distlearn.kernels.simt.access import Shared, Storage
 from distlearn.kernels.simt.local import Local
@@ -44,7 +45,7 @@ def find(callee: Any, path: str, node: ast.Call, used: bool = True, declared: st
     ``used`` tells whether anything reads its result, ``declared`` what a shared array is called.
     """
     if path == "shared.array":
-        return lambda frame, line, site, a, mask: _shared(frame, line, site, a, mask, declared)
+        return lambda frame, line, site, a, mask: _shared(frame, line, node, a, mask, declared)
     if path in SIMPLE:
         return SIMPLE[path]
     if path.startswith("atomic."):
@@ -176,7 +177,7 @@ def _selp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
     return select(frame.space, test, a[1], a[2], line)
 
 
-def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask, declared: str = ""
+def _shared(frame: Frame, line: int, node: ast.Call, a: list[Any], mask: Mask, declared: str
             ) -> Shared:
     machine, kind = frame.machine, np.dtype(names.element_type(a[1], line))
     arrays = machine.shared
@@ -185,11 +186,13 @@ def _shared(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask, declar
             size = -(-machine.dynamic_bytes // PAD) * PAD // machine.granule
             arrays["dynamic"] = Storage(frame.space, len(arrays), size, machine.granule)
         return Shared.over(arrays["dynamic"], kind, (machine.dynamic_bytes // kind.itemsize,))
-    key, shape = (*frame.path, *site), shape_of(a[0], line, "shared.array")
-    if key not in arrays:
-        arrays[key] = Storage(frame.space, len(arrays), math.prod(shape), kind.itemsize,
-                              declared, shape)
-    return Shared.over(arrays[key], kind, shape)
+    shape = shape_of(a[0], line, "shared.array")
+    if node not in arrays:  # one for each declaration, however often it is called
+        arrays[node] = Storage(frame.space, len(arrays), math.prod(shape), kind.itemsize,
+                               declared, shape)
+        check_static(sum(array.size * array.granule for key, array in arrays.items()
+                         if key != "dynamic"), line)
+    return Shared.over(arrays[node], kind, shape)
 
 
 def _local(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Local:

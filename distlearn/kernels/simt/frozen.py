@@ -11,6 +11,7 @@ import numpy as np
 from distlearn.kernels import names
 from distlearn.kernels.dialect import Name
 from distlearn.kernels.kernel import Kernel
+from distlearn.kernels.shapes import check_shapes
 from distlearn.kernels.simt.compiling import Code
 
 Chain = tuple[str, ...]  # ("config", "TILE") for config.TILE
@@ -39,6 +40,7 @@ def codes_of(kernel: Kernel) -> dict[Kernel, Code]:
     if kept is not None and kept.holds():
         return kept.codes
     codes: dict[Kernel, Code] = {}
+    check_shapes(kernel)
     Code(kernel, codes)
     meanings = [(one, chain, _meaning(one, chain)) for one, code in codes.items()
                 for chain in {**dict.fromkeys(_chains(one.tree)),
