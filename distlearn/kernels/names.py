@@ -214,6 +214,12 @@ def same_bits(name: str, value: Any) -> Any:
     return made if made.shape else to(made)
 
 
+def not_a_member(what: str, mask: int, lane: int, line: int) -> KernelError:
+    """The error of a lane that its own mask leaves out: undefined, says the programming guide."""
+    return KernelError("warp_divergence", f"lane {lane} comes to {what} with a mask, "
+                       f"{mask & 0xffffffff:#010x}, that leaves it out", line=line)
+
+
 def width_of(kernel: Kernel, local: frozenset[str], node: ast.expr,
              seen: frozenset[str] = frozenset()) -> tuple[int, list[ast.expr]]:
     """Bits of an integer expression as numba types it, and arrays whose elements may make it wider.

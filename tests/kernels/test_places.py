@@ -238,3 +238,22 @@ def test_arithmetic_with_what_is_no_number(body, what, executor):
     with pytest.raises(KernelError, match=what) as caught:
         launch(kernels_from_text(text)["f"], 1, 8, *arrays(), executor=executor)
     assert (caught.value.kind, caught.value.line) == ("unsupported", 7)
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("mask", "lane"), [
+    ("0x0000ffff", 16), ("-1 - (1 << 5)", 5), ("1 << t % 32", None), ("0xffffffff", None),
+    ("-1", None), ("cuda.activemask()", None), ("0x7fffffff if t > 33 else -1", 31)])
+def test_masks_hold_the_lanes_that_come(mask, lane, executor):
+    """Lanes that have returned may be named: the last warp here has 8."""
+    for call in ("cuda.shfl_sync(m, i, 0)", "cuda.ballot_sync(m, 1)", "cuda.match_any_sync(m, 1)",
+                 "cuda.syncwarp(m)"):
+        text = f"m = {mask}\nif t >= 72:\n    return\n{call}"
+        if lane is None:
+            launch(kernel(text), 1, 96, *arrays(), executor=executor)
+            continue
+        with pytest.raises(KernelError, match=f"lane {lane} comes to") as caught:
+            launch(kernel(text), 1, 96, *arrays(), executor=executor)
+        error = caught.value
+        assert (error.kind, error.line, error.block) == ("warp_divergence", 7, 0)
+        assert error.thread == (63 if lane == 31 else lane)

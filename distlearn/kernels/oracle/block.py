@@ -128,7 +128,7 @@ class Block:
             try:
                 answers.update(exchange(self, mine))
             except (KernelError, TypeError, ValueError) as error:
-                lane = min(mine)
+                lane = getattr(error, "thread", None) or min(mine)
                 errors.append((mine[lane].key, *self._located(error, lane, mine[lane].line)[1:]))
                 for lane in mine:
                     del running[lane]

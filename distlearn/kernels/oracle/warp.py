@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from distlearn.kernels.names import MEETINGS, not_a_member
 from distlearn.kernels.oracle.tiles import collective
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ def exchange(block: Block, met: dict[int, Meeting]) -> dict[int, Any]:
     """
     lanes, what = list(met), next(iter(met.values())).what
     arguments = {lane: meeting.arguments for lane, meeting in met.items()}
+    if what in MEETINGS and any(arguments.values()):
+        for lane, (members, *_) in arguments.items():
+            if not int(members) >> lane % 32 & 1:
+                error = not_a_member(what, int(members), lane % 32, met[lane].line)
+                error.thread = lane
+                raise error
     if what == "syncwarp":
         block.syncwarps += 1
         for lane in lanes:

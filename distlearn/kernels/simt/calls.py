@@ -57,15 +57,15 @@ def find(callee: Any, path: str, node: ast.Call, used: bool = True, declared: st
     if path in names.IGNORED:
         return lambda frame, line, site, a, mask: None
     if path in names.SHUFFLES:
-        return lambda frame, line, site, a, mask: warp.shuffle(frame, path, a, mask)
+        return _among(path, warp.shuffle)
     if path in names.MATCHES:
-        return lambda frame, line, site, a, mask: warp.match(frame, path, a, mask)
+        return _among(path, warp.match)
     if path.startswith("fp16.") and path[5:] in names.FP16:
         return lambda frame, line, site, a, mask: _fp16(frame, line, path[5:], a, mask)
     if path.startswith("libdevice.") and path[10:] in names.SAME_BITS:
         return lambda frame, line, site, a, mask: names.same_bits(path[10:], numeric(a[0]))
     if path in names.VOTES:
-        return lambda frame, line, site, a, mask: warp.vote(frame, path, a, mask)
+        return _among(path, warp.vote)
     if path.startswith("intrinsics.wmma."):
         return tiles.find(path.split(".")[-1], node)
     if path.startswith("intrinsics."):
@@ -91,6 +91,15 @@ def find(callee: Any, path: str, node: ast.Call, used: bool = True, declared: st
     if callee in BUILTINS:
         return BUILTINS[callee]
     return names.refuse(node, f"{ast.unparse(node.func)}() cannot be called in a kernel")
+
+
+def _among(path: str, function: Callable[[Frame, str, list[Any], Mask], Any]) -> Call:
+    """A call of lanes that name each other."""
+    def run(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> Any:
+        if a:
+            warp.check_members(frame, line, path, a[0], mask)
+        return function(frame, path, a, mask)
+    return run
 
 
 def array(value: Any, line: int) -> Global | Shared:
@@ -307,6 +316,8 @@ BUILTINS: dict[Any, Call] = {abs: _abs, np.abs: _abs, len: _len, round: _round, 
 
 
 def _syncwarp(frame: Frame, line: int, site: Any, a: list[Any], mask: Mask) -> None:
+    if a:
+        warp.check_members(frame, line, "syncwarp", a[0], mask)
     frame.machine.syncwarps.append(mask)
 
 

@@ -6,12 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distlearn.kernels import names
 from distlearn.kernels.counters import WARP
 from distlearn.kernels.simt.numbers import numeric, truth
 from distlearn.kernels.simt.space import Array, Mask, Space
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.frame import Frame
+
+EVERYBODY = 0xffffffff
+
+
+def check_members(frame: Frame, line: int, what: str, members: Any, mask: Mask) -> None:
+    """Refuse masks that leave out a lane that comes there; exited lanes may be named."""
+    if isinstance(members, int) and members & EVERYBODY == EVERYBODY:
+        return
+    space = frame.space
+    rows = space.rows(np.asarray(numeric(members)), 0)
+    bad = space.mask(threads(space, (rows >> np.arange(WARP) & 1) == 0) & mask.array, False)
+    if bad is not None:
+        at = int(bad.index[0])
+        given = int(np.broadcast_to(numeric(members), space.shape).flat[at])
+        error = names.not_a_member(what, given, at % space.threads % WARP, line)
+        error.block, error.thread = bad.first["block"], bad.first["thread"]
+        raise error
 
 
 def shuffle(frame: Frame, what: str, a: list[Any], mask: Mask) -> Any:
