@@ -143,3 +143,10 @@ def test_every_question_on_gpus_has_one_box_in_the_text(question: Question) -> N
         r"```\{admonition\} Graded questions?\n.*?```", path.read_text(), re.DOTALL)]
     found = [box for box in boxes if f"*{question.title}*" in box]
     assert len(found) == 1 and f"gpu_{question.sheet}.ipynb" in found[0]
+
+
+def test_every_package_is_among_the_public_calls() -> None:
+    shown = re.findall(r"^```\{public-calls\} (\S+)$", (BOOK / "calls.md").read_text(), re.M)
+    packages = {path.parent for path in (ROOT / "distlearn").glob("*/__init__.py")
+                if "__all__" in path.read_text()}
+    assert {f"distlearn.{path.name}" for path in packages} <= set(shown)

@@ -94,6 +94,14 @@ def test_search_finds_a_schedule(visit: Callable[..., Any]) -> None:
         page.wait_for_selector("#search-results li a[href*=pipeline]")  # they come one by one
 
 
+def test_a_public_call_opens(visit: Callable[..., Any]) -> None:
+    with visit("calls.html", width=390) as page:
+        call = page.locator("[id='distlearn.pipeline.build']")
+        assert not call.locator("pre").is_visible()
+        call.locator("summary").press("Enter")
+        assert "Pipeline ranks, microbatches, virtual stages" in call.locator("pre").inner_text()
+
+
 def test_the_table_of_all_schedules_sorts(visit: Callable[..., Any]) -> None:
     with visit("pipeline-choose.html", width=390) as page:
         headings = page.locator(".tag_sortable th")
