@@ -27,6 +27,20 @@ def test_axe_is_the_vendored_one() -> None:
     assert wanted and hashlib.sha256(AXE.read_bytes()).hexdigest() == wanted[1]
 
 
+# Displayed formulas that a reader would have to scroll, and labels that leave their picture.
+CUT_OFF = """async () => {
+  await window.MathJax?.startup?.promise;
+  const all = selector => [...document.querySelectorAll(selector)];
+  const wide = all('mjx-container[display=true]').filter(f => f.scrollWidth > f.clientWidth + 2);
+  const cut = all('article svg:not(mjx-container svg) text').filter(text => {
+    const inner = text.getBoundingClientRect();
+    const outer = text.ownerSVGElement.getBoundingClientRect();
+    return inner.right > outer.right + 2 || inner.left < outer.left - 2;
+  });
+  return wide.concat(cut).map(element => element.textContent);
+}"""
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
@@ -39,6 +53,7 @@ def test_page(
         page.screenshot(path=shots / f"{stem}-{theme}-{width}.png", full_page=True)
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, f"{name} scrolls sideways by {wide} px at {width} px"
+        assert page.evaluate(CUT_OFF) == []
         page.evaluate(AXE.read_text())
         result = page.evaluate(
             "axe.run(document, {resultTypes: ['violations'], preload: false})"

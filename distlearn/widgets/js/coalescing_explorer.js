@@ -51,7 +51,7 @@ function coalescingPicture(setting, view, width) {
   var y = lanes.bottom + 20, left = 62, gap = 6, before = null;
   var sector = (width - left - 3 * gap - 3) / 4, cell = sector * item / SECTOR;
   parts.push(textOf(1, y - 6, "byte", "muted"),
-    textOf(left, y - 6, "lines of four sectors; tinted: moved; full: wanted", "muted"));
+    textOf(left, y - 6, "sectors; tinted: moved; full: wanted", "muted"));
   linesShown(touched).forEach(function (line) {
     if (before !== null && line !== before + 1) {
       parts.push(textOf(left, y + 8, "⋯", "muted"));
