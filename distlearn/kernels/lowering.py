@@ -43,15 +43,16 @@ UNARY: dict[Any, type[ast.unaryop]] = {
 }
 
 
-def lowered(kernel: Kernel) -> ast.FunctionDef:
-    """The kernel's tree in the executors' language.
+def lowered(kernel: Kernel, tree: ast.FunctionDef | None = None) -> ast.FunctionDef:
+    """The kernel's tree, or one in its place, in the executors' language.
 
     Raises
     ------
     KernelError
         "unsupported": what has no meaning in a kernel, with its line.
     """
-    return ast.fix_missing_locations(_Lowering(kernel).function())
+    return ast.fix_missing_locations(_Lowering(kernel).function(
+        kernel.tree if tree is None else tree))
 
 
 class _Lowering(ast.NodeTransformer):
@@ -59,8 +60,7 @@ class _Lowering(ast.NodeTransformer):
         self.kernel, self.local = kernel, names.local_names(kernel.tree)
         self.hidden = 0
 
-    def function(self) -> ast.FunctionDef:
-        tree = self.kernel.tree
+    def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
         arguments = tree.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
             names.refuse(tree, f"{self.kernel.name}() takes *arguments or keyword-only ones; a "

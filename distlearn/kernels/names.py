@@ -17,6 +17,9 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.memory import constant_array
 
+# What `distlearn.kernels.unify` writes into trees.
+CONVERSIONS = {"_to_i8": np.int64, "_to_f2": np.float16, "_to_f4": np.float32,
+               "_to_f8": np.float64}
 SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
 VOTES = ("ballot_sync", "all_sync", "any_sync", "eq_sync", "activemask")
 MATCHES = ("match_any_sync", "match_all_sync")
@@ -78,6 +81,8 @@ def resolve(kernel: Kernel, local: frozenset[str], node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
         if node.id in local:
             return None
+        if node.id in CONVERSIONS:
+            return CONVERSIONS[node.id]
         try:
             return kernel.lookup(node.id)
         except NameError as error:

@@ -14,12 +14,14 @@ import numpy as np
 
 from distlearn.kernels.counters import Tally
 from distlearn.kernels.errors import KernelError
+from distlearn.kernels.inference import of_value
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.memory import Memory
 from distlearn.kernels.oracle.block import LATER, Block, Located
 from distlearn.kernels.oracle.rewrite import rewrite
 from distlearn.kernels.oracle.thread import Key
 from distlearn.kernels.shapes import check_shapes
+from distlearn.kernels.unify import unified
 
 Dim3 = tuple[int, int, int]
 
@@ -27,8 +29,10 @@ Dim3 = tuple[int, int, int]
 class Grid:
     """What blocks share: the kernel's code, the tally, who touched which global element."""
 
-    def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int) -> None:
+    def __init__(self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int,
+                 arguments: list[Any]) -> None:
         check_shapes(kernel)
+        self.trees = unified(kernel, tuple(map(of_value, arguments)))
         self.shared_bytes = shared_bytes
         self.kernel, self.shape, self.block_shape = kernel, grid, block
         self.tally = Tally()
@@ -41,7 +45,7 @@ class Grid:
     def code(self, kernel: Kernel) -> tuple[Callable[..., Any], list[int]]:
         """The rewritten kernel or device function."""
         if kernel not in self._codes:
-            self._codes[kernel] = rewrite(kernel)
+            self._codes[kernel] = rewrite(kernel, self.trees.get(kernel))
         return self._codes[kernel]
 
     def places(self, at: Dim3) -> list[dict[str, int]]:
@@ -92,7 +96,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
     KernelError
         The error that a machine in lockstep would come to first.
     """
-    launch = Grid(kernel, grid, block, shared_bytes)
+    launch = Grid(kernel, grid, block, shared_bytes, arguments)
     failures: list[tuple[tuple[float, ...], int, int, KernelError]] = []
     x, y, z = grid
     waiting: list[tuple[Key, int]] = []  # a heap of the blocks that come to an atomic next

@@ -119,7 +119,7 @@ def record(function: Kernel, grid: Dim, block: Dim, *arguments: Any, at: int = 0
             raise ValueError(f"{name} must be from 0 to {end - 1}; got {name}={value!r}")
     if most < 1:
         raise ValueError(f"most must be at least 1; got most={most!r}")
-    launch = _Grid(function, blocks, threads, shared_bytes, most)
+    launch = _Grid(function, blocks, threads, shared_bytes, bound, most)
     place = (at % blocks[0], at // blocks[0] % blocks[1], at // (blocks[0] * blocks[1]))
     running = _Block(launch, at, launch.places(place))
     failure = None
@@ -159,8 +159,9 @@ class _Note:
 class _Grid(Grid):
     """Its kernel's threads leave a note before each statement, ``most`` of them at most."""
 
-    def __init__(self, kernel: Kernel, grid: Any, block: Any, shared_bytes: int, most: int) -> None:
-        super().__init__(kernel, grid, block, shared_bytes)
+    def __init__(self, kernel: Kernel, grid: Any, block: Any, shared_bytes: int,
+                 arguments: list[Any], most: int) -> None:
+        super().__init__(kernel, grid, block, shared_bytes, arguments)
         self.most = most
         self.notes: defaultdict[int, list[_Note]] = defaultdict(list)
         self.names: dict[int, str] = {}
@@ -169,7 +170,7 @@ class _Grid(Grid):
     def code(self, kernel: Kernel) -> tuple[Callable[..., Any], list[int]]:
         if kernel is not self.kernel:
             return super().code(kernel)
-        inner, lines = rewrite(kernel, steps=True)
+        inner, lines = rewrite(kernel, self.trees.get(kernel), steps=True)
 
         def recorded(thread: Thread, *arguments: Any) -> Generator[Any, Any, Any]:
             running, answer, notes = inner(thread, *arguments), None, self.notes[thread.number]

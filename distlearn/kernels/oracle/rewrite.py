@@ -21,13 +21,14 @@ from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.lowering import lowered
 
 
-def rewrite(kernel: Kernel, steps: bool = False) -> tuple[Callable[..., Any], list[int]]:
-    """The generator function, and the source line of each site.
+def rewrite(kernel: Kernel, tree: ast.FunctionDef | None = None, steps: bool = False
+            ) -> tuple[Callable[..., Any], list[int]]:
+    """The generator function of a kernel's tree, or of one in its place; each site's line.
 
     With ``steps`` it also yields ``("step", line)`` before every statement, and before
     each test of a ``while``, for the debugger.
     """
-    writer = _Rewriter(kernel, steps)
+    writer = _Rewriter(kernel, steps, tree)
     body = writer.body(writer.tree.body)
     never = ast.parse("if False:\n    yield").body
     arguments = ast.arguments(posonlyargs=[], args=[ast.arg("_t"), *(
@@ -40,9 +41,9 @@ def rewrite(kernel: Kernel, steps: bool = False) -> tuple[Callable[..., Any], li
 
 
 class _Rewriter:
-    def __init__(self, kernel: Kernel, steps: bool) -> None:
+    def __init__(self, kernel: Kernel, steps: bool, tree: ast.FunctionDef | None) -> None:
         self.kernel, self.steps = kernel, steps
-        self.tree = lowered(kernel)
+        self.tree = lowered(kernel, tree)
         self.local = names.local_names(self.tree)
         self.shared_names = names.shared_names(self.tree)
         self.lines: list[int] = []

@@ -26,8 +26,9 @@ from distlearn.kernels.simt.space import Mask
 class Code(Expressions):
     """A compiled function; ``do_x`` compiles an ``ast.X``."""
 
-    def __init__(self, kernel: Kernel, codes: dict[Kernel, Code]) -> None:
-        super().__init__(kernel, codes)
+    def __init__(self, kernel: Kernel, codes: dict[Kernel, Code],
+                 trees: dict[Kernel, ast.FunctionDef]) -> None:
+        super().__init__(kernel, codes, trees)
         self.body = self.block(self.tree.body)
 
     def block(self, statements: list[ast.stmt]) -> Stmt:

@@ -24,9 +24,10 @@ class Expressions:
 
     body: Stmt
 
-    def __init__(self, kernel: Kernel, codes: dict[Kernel, Any]) -> None:
-        self.kernel, self.codes = kernel, codes
-        self.tree = lowered(kernel)
+    def __init__(self, kernel: Kernel, codes: dict[Kernel, Any],
+                 trees: dict[Kernel, ast.FunctionDef]) -> None:
+        self.kernel, self.codes, self.trees = kernel, codes, trees
+        self.tree = lowered(kernel, trees.get(kernel))
         self.local = names.local_names(self.tree)
         self.shared_names = names.shared_names(self.tree)
         self.stored: set[str] = set()
@@ -189,7 +190,7 @@ class Expressions:
         if path == "shared.array" and ast.unparse(node.args[0]) == "0":
             self.dynamic.add(names.item_size(self.kernel, self.local, node))
         if isinstance(callee, Kernel):
-            code = self.codes.get(callee) or type(self)(callee, self.codes)
+            code = self.codes.get(callee) or type(self)(callee, self.codes, self.trees)
             return self._device_call(code, arguments, node)
         if path in names.BITS:
             width, arrays = names.width_of(self.kernel, self.local, node.args[0])

@@ -10,9 +10,11 @@ import numpy as np
 
 from distlearn.kernels import names
 from distlearn.kernels.dialect import Name
+from distlearn.kernels.inference import of_value
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.shapes import check_shapes
 from distlearn.kernels.simt.compiling import Code
+from distlearn.kernels.unify import unified
 
 Chain = tuple[str, ...]  # ("config", "TILE") for config.TILE
 
@@ -20,6 +22,7 @@ Chain = tuple[str, ...]  # ("config", "TILE") for config.TILE
 class Frozen(NamedTuple):
     """What a kernel was compiled to, and what its names and those of its callees stood for."""
 
+    types: tuple[Any, ...]
     codes: dict[Kernel, Code]
     trees: list[tuple[Kernel, ast.FunctionDef]]
     meanings: list[tuple[Kernel, Chain, Any]]
@@ -30,23 +33,24 @@ class Frozen(NamedTuple):
             _meaning(kernel, chain) is value for kernel, chain, value in self.meanings)
 
 
-def codes_of(kernel: Kernel) -> dict[Kernel, Code]:
+def codes_of(kernel: Kernel, arguments: list[Any]) -> dict[Kernel, Code]:
     """The code of a kernel and of the device functions it calls; of the last launch if it can be.
 
     A name may stand for something else at each launch. Whoever names an array is compiled again:
     its elements may have changed.
     """
     kept: Frozen | None = kernel.kept
-    if kept is not None and kept.holds():
+    types = tuple(map(of_value, arguments))
+    if kept is not None and kept.types == types and kept.holds():
         return kept.codes
     codes: dict[Kernel, Code] = {}
     check_shapes(kernel)
-    Code(kernel, codes)
+    Code(kernel, codes, unified(kernel, types))
     meanings = [(one, chain, _meaning(one, chain)) for one, code in codes.items()
                 for chain in {**dict.fromkeys(_chains(one.tree)),
                               **dict.fromkeys(_chains(code.tree))}]
     kernel.kept = None if any(_holds_array(value) for _, _, value in meanings) else Frozen(
-        codes, [(one, one.tree) for one in codes], meanings)
+        types, codes, [(one, one.tree) for one in codes], meanings)
     return codes
 
 

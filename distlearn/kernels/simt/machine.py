@@ -298,7 +298,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
     """
     tally, threads = Tally(), block[0] * block[1] * block[2]
     races = GlobalRaces(math.prod(grid), threads)
-    codes = codes_of(kernel)
+    codes = codes_of(kernel, arguments)
     code = codes[kernel]
     names = code.stored if not any(c is not code for c in codes.values()) else None
     written = {a.memory for name, a in zip(kernel.parameters, arguments, strict=True)
