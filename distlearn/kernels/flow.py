@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from distlearn.kernels.kernel import Kernel
@@ -35,8 +36,8 @@ class Flow:
         Of a ``Name`` that is read, or an ``AugAssign`` of a name.
     definitions : set of Definition
         All, read or not.
-    returns : list of ast.expr or None
-        What the function returns, each once.
+    returns : dict
+        Of each ``return``, what it returns, or None.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -48,7 +49,7 @@ class Flow:
         start: Reach = {p: frozenset([Definition(p, "parameter", kernel.tree, n)])
                         for n, p in enumerate(kernel.parameters)}
         self.definitions |= {d for one in start.values() for d in one}
-        self._end = self._block(kernel.tree.body, start)
+        self._block(kernel.tree.body, start)
 
     def _block(self, statements: list[ast.stmt], reach: Reach | None) -> Reach | None:
         for statement in statements:
@@ -91,7 +92,7 @@ class Flow:
     def _loop(self, node: ast.While | ast.For, reach: Reach) -> Reach | None:
         if isinstance(node, ast.For):
             reach = self._read(node.iter, reach)
-        head, ends = reach, list[Reach | None]()
+        head = reach
         while True:
             self._broken.append([])
             self._continued.append([])
@@ -139,7 +140,7 @@ class Flow:
         return reach
 
 
-def _join(parts: list[Reach | None]) -> Reach | None:
+def _join(parts: Sequence[Reach | None]) -> Reach | None:
     """What may reach where several ways come together."""
     joined: Reach | None = None
     for part in parts:

@@ -294,9 +294,7 @@ class Function:
             return arguments[1] if len(arguments) > 1 else UNKNOWN
         if path == "selp":
             return union(arguments[1:])
-        if path == "fma":
-            return self._together(["f8" if kind in ("i2", "i8") else kind for kind in arguments])
-        if path == "cbrt":
+        if path in ("fma", "cbrt"):
             return self._math(path, arguments)
         if path.startswith("libdevice.") and path[10:] in names.SAME_BITS:
             return of_dtype(names.SAME_BITS[path[10:]][1])

@@ -13,7 +13,7 @@ import ast
 import copy
 from typing import Any
 
-from distlearn.kernels.inference import UNKNOWN, Inference, arithmetic, union
+from distlearn.kernels.inference import UNKNOWN, Function, Inference, arithmetic, union
 from distlearn.kernels.kernel import Kernel
 
 FLOATS = {"f2", "f4", "f8"}
@@ -45,7 +45,7 @@ def unified(kernel: Kernel, types: tuple[Any, ...]) -> dict[Kernel, ast.Function
 class _Casts(ast.NodeVisitor):
     """The expressions of one function that must be converted, and to what."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Function) -> None:
         self.function, self.flow = function, function.flow
         self.found: Casts = {}
 
@@ -64,7 +64,9 @@ class _Casts(ast.NodeVisitor):
     def of(self, node: ast.AST) -> Any:
         """The type that a part must have: that it is converted to, or its own."""
         kind = self.found.get(node)
-        return self.function.type_of(node) if kind is None else kind
+        if kind is not None:
+            return kind
+        return self.function.type_of(node) if isinstance(node, ast.expr) else UNKNOWN
 
     def _kinds(self, node: ast.AST, name: str) -> tuple[set[Any], Any]:
         """The types that a name's value may come in, and the one it is held in.
