@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator
 from html import escape
@@ -18,6 +19,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 SHOWN = 60  # characters of a line that is closed
+# Of an example that raises, the error is enough.
+TRACEBACK = re.compile(r"^ *Traceback \(most recent call last\):\n(?: *\.\.\.\n)?", re.MULTILINE)
 
 
 def short_signature(value: Any) -> str:
@@ -39,7 +42,7 @@ def full_text(name: str, value: Any) -> str:
         for member, got in _members(value):
             lines += ["", f"{member}{_signature(got)}",
                       textwrap.indent(inspect.getdoc(got) or "", "    ")]
-    return "\n".join(lines).rstrip()
+    return TRACEBACK.sub("", "\n".join(lines)).rstrip()
 
 
 def _members(value: type) -> Iterator[tuple[str, Any]]:
