@@ -6,6 +6,7 @@ import importlib.util
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -172,6 +173,15 @@ def test_without_an_alarm_clock_a_thread_rings(without_alarm: ModuleType, source
     assert threading.active_count() == 1 or "deadline" not in str(threading.enumerate())
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as Python has it; a process in the background of a shell starts without."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_without_an_alarm_clock_ctrl_c_still_works(without_alarm: ModuleType) -> None:
     with pytest.raises(KeyboardInterrupt):
         without_alarm.within(10, lambda: signal.raise_signal(signal.SIGINT))
