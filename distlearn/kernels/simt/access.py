@@ -47,6 +47,15 @@ class Storage:
         """An element as an error names it."""
         return element_of(self.name, self.shape, granule)
 
+    def marks(self, places: Array) -> Callable[[], None]:
+        """What takes back that granules will have been written."""
+        written = self.written[places]
+
+        def back() -> None:
+            self.written[places] = written
+            self.complete = bool(self.written.all())
+        return back
+
     def offset(self, size: int) -> Vec | None:
         """Where each block's part begins, if it is ``size`` units long."""
         z, y, x = self.space.shape[:3]
@@ -144,8 +153,8 @@ def _step(space: Space, line: int, flat: Whole, i: Whole, stride: int, mask: Mas
         return flat + i * stride
     if _dynamic(flat) or _dynamic(i):
         return Sym(space.dynamic(np.asarray(numeric(flat) + numeric(i) * stride)), 0)
-    made: Whole = integer(space, line, "Add", flat,
-                          integer(space, line, "Mult", i, stride, mask), mask)
+    step = i if stride == 1 else integer(space, line, "Mult", i, stride, mask)
+    made: Whole = step if flat == 0 else integer(space, line, "Add", flat, step, mask)
     return made
 
 
@@ -219,7 +228,7 @@ def placed(space: Space, at: Whole, mask: Mask) -> Array:
     """The flat element of every active thread."""
     if isinstance(at, int):
         return np.full(mask.count, at)
-    lanes = at.vec.lanes if mask is space.full else at.vec.lanes[mask.index]
+    lanes = at.vec.lanes(space) if mask is space.full else at.vec.lanes(space)[mask.index]
     return lanes + at.const if at.const else lanes
 
 
@@ -299,15 +308,16 @@ def known_cost(space: Space, cost: Callable[..., int], vec: Vec | None, const: i
 
 
 def warp_rows(space: Space, vec: Vec | None, const: int, mask: Mask) -> tuple[Array, Array, int]:
-    """Elements and activity, a row a warp, and how many blocks each row stands for."""
+    """Elements and activity, a row a warp, and how many iterations and blocks a row stands for."""
     if vec is not None and vec.static:
         vec = vec.modulo_blocks(ITEMS_LCM)
     array = np.zeros((1,) * 6, np.int64) if vec is None else vec.array
     array = array + const
-    if array.shape[:3] == mask.array.shape[:3] == (1, 1, 1):
-        one = space.single
-        return one.rows(array, 0), one.rows(mask.array, False), space.blocks
-    return space.rows(array, 0), mask.rows, 1
+    lead = np.broadcast_shapes(array.shape[:-3], mask.array.shape[:-3])
+    times = space.blocks // math.prod(lead)
+    if times == 1:
+        return space.rows(array, 0), mask.rows, 1
+    return space.rows(array, 0, lead), space.rows(mask.array, False, lead), times
 
 
 def distinct(units: Array, active: Array) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ import numpy as np
 from distlearn.kernels import names, spinning
 from distlearn.kernels.errors import NO_NUMBERS, KernelError
 from distlearn.kernels.kernel import Kernel
-from distlearn.kernels.simt import calls
-from distlearn.kernels.simt.expressions import Expressions, Stmt
-from distlearn.kernels.simt.frame import Frame, branch, load, operate
+from distlearn.kernels.simt import calls, carried
+from distlearn.kernels.simt.expressions import Expr, Expressions, Stmt
+from distlearn.kernels.simt.frame import Frame, branch, flop, load, operate
 from distlearn.kernels.simt.local import Local
+from distlearn.kernels.simt.loops import IN_PLACE, at_once, fits
 from distlearn.kernels.simt.numbers import binary, compare, integer, numeric, same, select, truth
 from distlearn.kernels.simt.space import Mask
 
@@ -29,6 +31,9 @@ class Code(Expressions):
     def __init__(self, kernel: Kernel, codes: dict[Kernel, Code],
                  trees: dict[Kernel, ast.FunctionDef]) -> None:
         super().__init__(kernel, codes, trees)
+        self.around: list[str] = []  # variables of the loops around what is compiled
+        self.bodies: dict[ast.For, Stmt] = {}
+        self.reads = carried.free_reads(self.tree)
         self.body = self.block(self.tree.body)
 
     def block(self, statements: list[ast.stmt]) -> Stmt:
@@ -112,6 +117,9 @@ class Code(Expressions):
             fresh = isinstance(node.value, ast.BinOp)  # its array belongs to nobody yet
 
             def update(frame: Frame, mask: Mask) -> Mask:
+                if name in frame.totals:
+                    frame.add_up(name, line, kind, value(frame, mask), mask)
+                    return mask
                 old = frame.read(name, mask, line)
                 new = operate(frame, line, kind, old, value(frame, mask), mask, fresh)
                 frame.assign(name, new, mask, line)
@@ -124,6 +132,11 @@ class Code(Expressions):
 
         def change(frame: Frame, mask: Mask) -> Mask:
             array, at = base(frame, mask), index(frame, mask)
+            if frame.machine.trial is not None and type(array) is Local and kind in IN_PLACE and (
+                    array.sums(line, at, mask)):
+                array.add_up(line, kind, at, value(frame, mask), mask)
+                flop(frame.machine, line, mask)
+                return mask
             old = load(frame, line, array, at, mask)
             new = operate(frame, line, kind, old, value(frame, mask), mask)
             if isinstance(array, Local):
@@ -188,11 +201,23 @@ class Code(Expressions):
         """Compile ``for``."""
         assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
         bounds = [self.value(a) for a in node.iter.args]
-        name, line, body = node.target.id, node.lineno, self.block(node.body)
+        name, line = node.target.id, node.lineno
+        self.around.append(name)
+        body = self.bodies[node] = self.block(node.body)
+        self.around.pop()
+        nest = carried.nest(node, {*self.around}, self.reads, partial(
+            names.resolve, self.kernel, self.local))
+        heads = [] if nest is None else [
+            [self.value(a) for a in loop.iter.args] for loop in nest.loops[1:]
+            if isinstance(loop.iter, ast.Call)]
+        innermost = body if nest is None else self.bodies[nest.loops[-1]]
 
         def run(frame: Frame, mask: Mask) -> Mask | None:
-            numbers = [bound(frame, mask) for bound in bounds]
-            start, stop, step = (0, *numbers, 1) if len(numbers) == 1 else (*numbers, 1)[:3]
+            start, stop, step = _range(bounds, frame, mask)
+            if nest is not None and fits(nest, frame) and at_once(
+                    nest, innermost, frame, mask,
+                    [(start, stop, step), *(_range(head, frame, mask) for head in heads)]):
+                return mask
             outer, frame.broken = (frame.broken, frame.continued), None
             active: Mask | None = mask
             done: Mask | None = None
@@ -263,6 +288,12 @@ class Code(Expressions):
     def do_pass(self, node: ast.Pass) -> Stmt:
         """Compile ``pass``."""
         return lambda frame, mask: mask
+
+
+def _range(bounds: list[Expr], frame: Frame, mask: Mask) -> tuple[Any, Any, Any]:
+    """Where the variable of a loop starts and stops, and its step."""
+    numbers = [bound(frame, mask) for bound in bounds]
+    return (0, numbers[0], 1) if len(numbers) == 1 else (*numbers, 1)[:3]
 
 
 def _going(frame: Frame, line: int, at: Any, stop: Any, step: Any) -> Any:

@@ -12,15 +12,18 @@ from distlearn.kernels.memory import Constant, indices_of
 from distlearn.kernels.simt import calls, tiles
 from distlearn.kernels.simt.access import view
 from distlearn.kernels.simt.local import Local
-from distlearn.kernels.simt.numbers import binary, is_real, select, truth
-from distlearn.kernels.simt.space import Mask
+from distlearn.kernels.simt.loops import IN_PLACE, DependentError, added_up
+from distlearn.kernels.simt.numbers import binary, integer, is_real, select, truth
+from distlearn.kernels.simt.space import Mask, Sym
 from distlearn.kernels.simt.tiles import Fragment
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.machine import Machine
 
 FLOPS, BRANCHES, DIVERGENT = INDEX["flops"], INDEX["branches"], INDEX["divergent_branches"]
-IN_PLACE = {"Add": np.add, "Sub": np.subtract, "Mult": np.multiply}
+
+
+WHOLE = (int, Sym)
 
 
 class Frame:
@@ -36,6 +39,7 @@ class Frame:
         self.result: Any = None
         self.broken: Mask | None = None
         self.continued: Mask | None = None
+        self.totals: dict[str, int] = {}  # names that loops at once add to; loops around those
 
     def assign(self, name: str, value: Any, mask: Mask, line: int) -> None:
         """Bind a name in the threads of the mask."""
@@ -57,6 +61,18 @@ class Frame:
                 raise KernelError("unbound_variable", f"{name} is read by threads that have not "
                                   "assigned it", line=line, **missing.first)
         return self.values[name]
+
+
+    def add_up(self, name: str, line: int, kind: str, value: Any, mask: Mask) -> None:
+        """All iterations of loops add to a name."""
+        old, outer, trial = self.read(name, mask, line), self.totals[name], self.machine.trial
+        if trial is None or not (is_real(old) and is_real(value)):
+            raise DependentError
+        trial.add(name, outer)
+        loops = len(self.space.trips) - outer
+        total = added_up(kind, old, value, tuple(range(loops)), mask)
+        self.values[name] = total.reshape(total.shape[loops:])
+        flop(self.machine, line, mask)
 
 
 def load(frame: Frame, line: int, base: Any, at: Any, mask: Mask) -> Any:
@@ -81,19 +97,25 @@ def operate(frame: Frame, line: int, kind: str, a: Any, b: Any, mask: Mask,
 
     The result may lie where ``b`` did if that is ``fresh``: nothing else has its array.
     """
+    if type(a) in WHOLE and type(b) in WHOLE:
+        result = integer(frame.space, line, kind, a, b, mask)
+        if type(result) not in WHOLE:
+            flop(frame.machine, line, mask)
+        return result
     if fresh and type(a) is type(b) is np.ndarray and kind in IN_PLACE and (
             a.shape == b.shape and a.dtype == b.dtype and a.dtype.kind == "f"):
-        _flop(frame.machine, line, mask)
+        flop(frame.machine, line, mask)
         return IN_PLACE[kind](a, b, out=b)
     if type(a) is Fragment or type(b) is Fragment:
         return tiles.operate(frame, line, kind, a, b, mask)
     result = binary(frame.space, line, kind, a, b, mask)
     if is_real(result):
-        _flop(frame.machine, line, mask)
+        flop(frame.machine, line, mask)
     return result
 
 
-def _flop(machine: Machine, line: int, mask: Mask) -> None:
+def flop(machine: Machine, line: int, mask: Mask) -> None:
+    """Count one floating-point operation of every active thread."""
     machine.tally.row(line)[FLOPS] += mask.count
     if machine.compiled is not None:
         machine.compiled.done[mask] += 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,15 @@ from distlearn.kernels.simt.access import (
     scatter,
     to_store,
 )
+from distlearn.kernels.simt.carried import Nest
 from distlearn.kernels.simt.compiled import Compiled
 from distlearn.kernels.simt.frame import Frame
 from distlearn.kernels.simt.frozen import codes_of
 from distlearn.kernels.simt.local import Local
+from distlearn.kernels.simt.loops import DependentError, Trial
 from distlearn.kernels.simt.numbers import Whole, numeric
-from distlearn.kernels.simt.races import Access, GlobalRaces, shared_race
-from distlearn.kernels.simt.space import Mask, Space, Sym
+from distlearn.kernels.simt.races import Access, GlobalRaces, plain, shared_race
+from distlearn.kernels.simt.space import Array, Mask, Space, Sym
 
 CHUNK = 65536  # threads at once: their arrays stay in cache
 Dim3 = tuple[int, int, int]
@@ -47,17 +50,19 @@ class Machine:
 
     def __init__(self, space: Space, origin: Dim3, grid: Dim3, block: Dim3, tally: Tally,
                  races: GlobalRaces, clean: set[Any], written: set[Memory],
-                 dynamic: tuple[int, int], flow: Flow | None = None) -> None:
+                 dynamic: tuple[int, int], serial: set[Nest], flow: Flow | None = None) -> None:
         self.space, self.tally, self.races, self.clean = space, tally, races, clean
         self.compiled = Compiled(space, tally, flow) if flow is not None else None
         self.written = written
         self.dynamic_bytes, self.granule = dynamic
         self.shared: dict[Any, Storage] = {}
-        self.interval: list[Access] = []
-        self.globals: list[Access] = []
+        self.interval: list[Any] = []  # of `Access`, or of `Iterations` of some
+        self.globals: list[Any] = []
         self.unwritten: list[tuple[Mask, int]] = []
         self.syncwarps: list[Mask] = []
         self.changes: Counter[Any] = Counter()  # of a memory, or a local array
+        self.trial: Trial | None = None
+        self.serial = serial  # loops that have to run step by step
         self.watching = 0  # loops that may wait for a change
         self.places: dict[str, Whole] = {"warpsize": 32}
         for number, axis in enumerate("xyz"):
@@ -83,11 +88,15 @@ class Machine:
             if self.compiled is not None:
                 self.compiled.load_global(mask)
             if memory in self.written:
+                if self.trial is not None:
+                    self.trial.read(memory, place_key(at, size))
                 self.globals += [Access("R", memory, where, mask, line, len(self.syncwarps))
                                  for where in granules(self.space, array, at, width)]
             flat = memory.flat
         else:
             storage = array.memory
+            if self.trial is not None:
+                self.trial.read(storage, place_key(at, size))
             if self.compiled is None:
                 count(self.space, row, "load", True, size, at, mask, width)
             else:
@@ -132,6 +141,8 @@ class Machine:
             return
         missing = ~gather(array.written, whole) & mask.array
         if missing.any():
+            if self.trial is not None:
+                raise DependentError
             bad = self.space.mask(np.asarray(missing), False)
             assert bad is not None
             self.unwritten.append((bad, line))
@@ -147,6 +158,8 @@ class Machine:
         values = [to_store(line, array.dtype, v, mask)
                   for v in (value if width > 1 else (value,))]
         row, size = self.tally.row(line), array.dtype.itemsize
+        if self.trial is not None:
+            self.trial.write_memory(array.memory, size, at, space)
         if isinstance(array, Global):
             count(space, row, "store", False, size, at, mask, width)
             self.globals += [Access("W", array.memory, where, mask, line, len(self.syncwarps))
@@ -164,6 +177,9 @@ class Machine:
         for n, item in enumerate(values):
             places = placed(space, moved(space, at, n), mask)
             before = flat[places] if self.watching else None
+            if self.trial is not None:
+                self.trial.remember((array.memory, place_key(at, size), n, mask), partial(
+                    kept, flat, places))
             scatter(space, flat, places, item, mask)
             if before is not None:
                 self.changes[array.memory] += bool((flat[places] != before).any())
@@ -177,7 +193,11 @@ class Machine:
     def _mark_written(self, storage: Storage, where: Whole, mask: Mask) -> None:
         if not storage.complete:
             at = in_block(self.space, storage.base, where)
-            storage.written[placed(self.space, at, mask)] = True
+            places = placed(self.space, at, mask)
+            if self.trial is not None:
+                self.trial.remember((storage, "written", place_key(where, 0), mask), partial(
+                    storage.marks, places))
+            storage.written[places] = True
             storage.complete = bool(storage.written.all())
 
     def atomic(self, line: int, kind: str, array: Global | Shared, index: Any,
@@ -258,11 +278,21 @@ class Machine:
             self.syncwarps = []
 
 
-def _split(accesses: list[Access], mask: Mask) -> tuple[list[Access], list[Access]]:
+def place_key(at: Whole, size: int) -> tuple[Any, int, int]:
+    """A place of an array, the same for the same expression."""
+    return (None, at, size) if isinstance(at, int) else (at.vec, at.const, size)
+
+
+def kept(flat: Array, places: Array) -> Callable[[], None]:
+    """What puts elements back as they are."""
+    return partial(flat.__setitem__, places, flat[places])
+
+
+def _split(accesses: list[Any], mask: Mask) -> tuple[list[Any], list[Any]]:
     if mask is mask.space.full:
         return accesses, []
     mine, rest = [], []
-    for access in accesses:
+    for access in plain(accesses):
         inside, outside = access.mask.both(mask), access.mask.without(mask)
         if inside is not None:
             mine.append(access._replace(mask=inside))
@@ -305,13 +335,14 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
                if isinstance(a, Global) and (names is None or name in names)}
     granule = min((size for c in codes.values() for size in c.dynamic), default=1)
     spaces: dict[Dim3, tuple[Space, set[Any]]] = {}
+    serial: set[Nest] = set()
     with np.errstate(all="ignore"):
         for origin, extent in chunks(grid, threads):
             if extent not in spaces:
                 spaces[extent] = (Space(extent[::-1], block[::-1]), set())
             space, clean = spaces[extent]
             machine = Machine(space, origin, grid, block, tally, races, clean, written,
-                              (shared_bytes, granule), flow)
+                              (shared_bytes, granule), serial, flow)
             frame = Frame(machine, dict(zip(kernel.parameters, arguments, strict=True)))
             code.body(frame, space.full)
             machine.end_interval(space.full)

@@ -114,7 +114,7 @@ def integer(space: Space, line: int, kind: str, a: Whole, b: Whole, mask: Mask) 
         return sym(thing.vec.times(factor), thing.const * factor)
     if kind in ("Div", "FloorDiv", "Mod"):
         divisor = numeric(b)
-        if np.any(divisor == 0):
+        if b == 0 if isinstance(b, int) else (divisor == 0).any():
             nonzero(line, kind, divisor, mask)
             divisor = np.where(divisor == 0, 1, divisor)
         if kind == "Div":
@@ -160,7 +160,7 @@ def compare(space: Space, line: int, kind: str, a: Any, b: Any) -> Any:
         rest = integer(space, line, "Sub", a, b, space.full)
         if isinstance(rest, int):
             return bool(COMPARE[kind](rest, 0))
-        key = (kind, rest.const)
+        key = (kind, rest.const, space)
         if key not in rest.vec.memo:
             rest.vec.memo[key] = space.truth(COMPARE[kind](rest.array, 0), True)
         return rest.vec.memo[key]

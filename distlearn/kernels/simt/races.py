@@ -7,6 +7,7 @@ word: an access by another thread is a conflict. Only then is the slow classific
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from distlearn.kernels.memory import Memory
 from distlearn.kernels.oracle.races import Interval, Touch
 from distlearn.kernels.simt.access import Storage, placed
 from distlearn.kernels.simt.numbers import Whole
-from distlearn.kernels.simt.space import Array, Mask, Space
+from distlearn.kernels.simt.space import Array, Mask, Space, Sym
 
 
 class Access(NamedTuple):
@@ -37,6 +38,25 @@ class Access(NamedTuple):
         static = self.mask.static and (isinstance(self.at, int) or self.at.vec.static)
         return (self.op, self.array.number, at, self.mask, self.epoch) if static else None
 
+    def plain(self, depth: int, steps: tuple[int, ...]) -> Iterator[Access]:
+        """What is left of it in one iteration of ``depth`` loops."""
+        mask = self.mask.at(steps)
+        if mask is not None:
+            at = self.at
+            if isinstance(at, Sym):
+                const, at = at.const, at.vec.at(depth, steps)
+                at = at + const if isinstance(at, int) else Sym(at.vec, at.const + const)
+            yield self._replace(at=at, mask=mask)
+
+    def together(self) -> Iterator[Access]:
+        """Itself."""
+        yield self
+
+    @property
+    def writes(self) -> bool:
+        """Whether it is more than a load."""
+        return self.op != "R"
+
     def same_in_all_blocks(self) -> bool:
         """Whether neither the element nor the mask depends on the block."""
         flat: tuple[int, ...] = (1, 1, 1)
@@ -44,15 +64,53 @@ class Access(NamedTuple):
             isinstance(self.at, int) or self.at.vec.array.shape[:3] == flat)
 
 
-def shared_race(space: Space, accesses: list[Access], clean: set[Any], syncwarps: list[Mask]
+class Iterations(NamedTuple):
+    """Instructions of all iterations of the innermost ``loops`` of a space, in a step's order."""
+
+    space: Space
+    loops: int
+    steps: tuple[Any, ...]
+
+    def key(self) -> Any:
+        """The keys of its instructions, or None if one of them has none."""
+        keys = tuple(item.key() for item in self.steps)
+        return None if None in keys else keys
+
+    def together(self) -> Iterator[Access]:
+        """Its instructions, each of all iterations."""
+        for item in self.steps:
+            yield from item.together()
+
+    @property
+    def writes(self) -> bool:
+        """Whether there is more than loads."""
+        return any(item.writes for item in self.steps)
+
+    def plain(self, depth: int, outer: tuple[int, ...]) -> Iterator[Access]:
+        """Instructions of one iteration of the loops around, in the order of steps."""
+        trips = self.space.trips
+        for steps in np.ndindex(*trips[self.loops - 1::-1]):
+            here = (*steps[::-1], *outer)
+            for item in self.steps:
+                yield from item.plain(len(trips), here)
+
+
+def plain(accesses: list[Any]) -> list[Access]:
+    """Instructions as if all loops had run step by step."""
+    return [one for item in accesses for one in (
+        (item,) if isinstance(item, Access) else item.plain(0, ()))]
+
+
+def shared_race(space: Space, accesses: list[Any], clean: set[Any], syncwarps: list[Mask]
                 ) -> KernelError | None:
     """The conflict of one interval, classified in the first block that has one."""
-    if all(access.op == "R" for access in accesses):
+    if not any(access.writes for access in accesses):
         return None
     keys = (*(access.key() for access in accesses), *syncwarps)
     known = None not in keys and all(mask.static for mask in syncwarps)
     if known and keys in clean:
         return None
+    accesses = plain(accesses)
     arrays: dict[int, Storage] = {a.array.number: a.array for a in accesses
                                   if isinstance(a.array, Storage)}
     starts, total = {}, 0
@@ -201,9 +259,12 @@ class GlobalRaces:
         self.seen: set[Any] = set()
         self.between: KernelError | None = None
 
-    def interval(self, space: Space, accesses: list[Access], syncwarps: list[Mask]
+    def interval(self, space: Space, accesses: list[Any], syncwarps: list[Mask]
                  ) -> KernelError | None:
         """Check the accesses of one interval of the blocks of a space."""
+        if self._stored_at_once(space, accesses):
+            return None
+        accesses = plain(accesses)
         written = {a.array for a in accesses if a.op != "R"}
         found = None
         for memory in sorted(written, key=lambda m: m.number):
@@ -223,6 +284,35 @@ class GlobalRaces:
             if access.op == "R":
                 self._read(space, access)
         return found
+
+    def _stored_at_once(self, space: Space, accesses: list[Any]) -> bool:
+        """Note stores of all iterations of loops; False if there is more, or a conflict."""
+        stores = [one for item in accesses for one in item.together()]
+        if not any(isinstance(item, Iterations) for item in accesses) or any(
+                one.op != "W" for one in stores):
+            return False
+        noted: list[tuple[Memory, Array, Array]] = []
+        for memory in {one.array: None for one in stores}:
+            assert isinstance(memory, Memory)
+            mine = [one for one in stores if one.array is memory]
+            lanes = [(placed(one.mask.space, one.at, one.mask), one.mask.index % space.size)
+                     for one in mine]
+            owners = self._of(memory)
+            bad = conflicts(["W"] * len(mine), [word for word, _ in lanes],
+                            [lane for _, lane in lanes], owners.scratch)
+            for word, _ in lanes:
+                owners.scratch[word] = -1
+            if bad.size:
+                return False
+            for one, (word, lane) in zip(mine, lanes, strict=True):
+                code = self._code(space, one, lane)
+                if any(self._clash(memory, "W" + other, code, owners.codes[other][word], word)
+                       for other in "WA" if other in owners.codes):
+                    return False
+                noted.append((memory, word, code))
+        for memory, word, code in noted:
+            self._of(memory).note("W", word, code)
+        return True
 
     def _of(self, memory: Memory) -> Owners:
         if memory not in self.owners:

@@ -4,6 +4,9 @@ Every value is uniform (a Python or numpy scalar), a `Sym`, or an array that bro
 (gz, gy, gx, bz, by, bx). A `Sym` is a constant plus a `Vec`: multiples of basis vectors. Equal
 expressions give the same `Vec` object, so what was found out about one (its least and greatest
 value, the sectors it touches) is looked up the next time, by identity.
+
+Iterations of a loop that do not depend on each other run at once: `Space.along` has one axis more,
+in front of the others, so that values of the space without it broadcast (see `loops`).
 """
 
 from __future__ import annotations
@@ -25,10 +28,20 @@ AXES = {"gz": 0, "gy": 1, "gx": 2, "bz": 3, "by": 4, "bx": 5}
 class Vec:
     """An integer vector over the axes; ``terms`` are (basis number, multiple)."""
 
-    def __init__(self, space: Space, terms: tuple[tuple[int, int], ...], array: Array,
-                 static: bool) -> None:
-        self.space, self.terms, self.array, self.static = space, terms, array, static
+    def __init__(self, space: Space, terms: tuple[tuple[int, int], ...],
+                 array: Array | None = None) -> None:
+        self.space, self.terms, self.static = space, terms, array is None
         self.memo: dict[Any, Any] = {}
+        if array is not None:
+            self.array = array
+
+    @cached_property
+    def array(self) -> Array:
+        """As numbers."""
+        made: Array = np.zeros((1,) * 6, np.int64)
+        for basis, multiple in self.terms:
+            made = made + self.space.bases[basis] * multiple
+        return made
 
     @cached_property
     def lo(self) -> int:
@@ -57,10 +70,34 @@ class Vec:
         """Elements less the least one: never negative."""
         return self.array - self.lo
 
-    @cached_property
-    def lanes(self) -> Array:
-        """One element for every thread, flat."""
-        return np.ascontiguousarray(np.broadcast_to(self.array, self.space.shape)).ravel()
+    def lanes(self, space: Space) -> Array:
+        """One element for every thread of a space, flat."""
+        key = ("lanes", space)
+        if key not in self.memo:
+            self.memo[key] = np.ascontiguousarray(np.broadcast_to(self.array, space.shape)).ravel()
+        found: Array = self.memo[key]
+        return found
+
+    def at(self, depth: int, steps: tuple[int, ...]) -> Sym | int:
+        """Its part at these steps along the first of a space's ``depth`` loop axes."""
+        if not self.static:
+            return Sym(self.space.dynamic(part(self.array, depth, steps)), 0)
+        key = ("at", depth, steps)
+        if key not in self.memo:
+            terms, const, bases = dict[int, int](), 0, self.space.bases
+            for basis, multiple in self.terms:
+                if bases[basis].ndim <= 6 + depth - len(steps):
+                    terms[basis] = terms.get(basis, 0) + multiple
+                    continue
+                piece = self.space.basis_at(basis, depth, steps)
+                if isinstance(piece, int):
+                    const += multiple * piece
+                else:
+                    for number, times in piece.vec.terms:
+                        terms[number] = terms.get(number, 0) + multiple * times
+            self.memo[key] = sym(self.space.vec(terms), const)
+        found: Sym | int = self.memo[key]
+        return found
 
     def plus(self, other: Vec, times: int = 1) -> Vec | None:
         """``self + times * other``; None if that is zero everywhere."""
@@ -110,6 +147,16 @@ class Sym:
         return self.vec.array + self.const
 
 
+def part(array: Array, depth: int, steps: tuple[int, ...]) -> Array:
+    """An array's part at these steps along the first of ``depth`` loop axes."""
+    drop = array.ndim - 6 - depth + len(steps)
+    if drop <= 0:
+        return array
+    last = zip(steps[len(steps) - drop:], array.shape, strict=False)
+    found: Array = array[tuple(step if n > 1 else 0 for step, n in last)]
+    return found
+
+
 def sym(vec: Vec | None, const: int) -> Sym | int:
     """A `Sym`, or an int where the vector part is zero."""
     return const if vec is None else Sym(vec, const)
@@ -121,6 +168,22 @@ class Mask:
     def __init__(self, space: Space, array: Array, static: bool) -> None:
         self.space, self.array, self.static = space, array, static
         self.memo: dict[Any, Any] = {}
+
+    def at(self, steps: tuple[int, ...]) -> Mask | None:
+        """The threads of a space without loops that take part in one iteration of them all."""
+        root = self.space.root
+        key = ("at", steps if self.array.ndim > 6 else ())
+        if key not in self.memo:
+            array = part(self.array, len(self.space.trips), steps)
+            self.memo[key] = root.full if self is self.space.full else root.mask(
+                array, self.static)
+        found: Mask | None = self.memo[key]
+        return found
+
+    @property
+    def always(self) -> Mask | None:
+        """The threads of a space without loops that take part; None if that differs in loops."""
+        return self.at(()) if self.array.ndim == 6 else None
 
     @property
     def first(self) -> Place:
@@ -201,30 +264,72 @@ class Space:
     a launch after another.
     """
 
-    def __init__(self, blocks: tuple[int, int, int], threads: tuple[int, int, int]) -> None:
-        self.shape: tuple[int, int, int, int, int, int] = (*blocks, *threads)  # z, y, x each
-        self.size, self.blocks = math.prod(self.shape), math.prod(blocks)
+    def __init__(self, blocks: tuple[int, int, int], threads: tuple[int, int, int],
+                 trips: tuple[int, ...] = (), root: Space | None = None) -> None:
+        self.shape: tuple[int, ...] = (*trips, *blocks, *threads)  # z, y, x each
+        self.trips, self.grid, self.block = trips, blocks, threads
+        self.size, self.blocks = math.prod(self.shape), math.prod(trips) * math.prod(blocks)
         self.threads = math.prod(threads)
         self.warps_per_block = -(-self.threads // WARP)
-        self._bases: list[Array] = []
-        self.reaches: list[int] = []
-        self._vecs: dict[tuple[tuple[int, int], ...], Vec] = {}
         self._masks: dict[tuple[Any, ...], Mask] = {}
-        for axis in range(6):
-            shape = [1] * 6
-            shape[axis] = self.shape[axis]
-            self._new_basis(np.arange(self.shape[axis], dtype=np.int64).reshape(shape))
         self.full = Mask(self, np.ones((1,) * 6, bool), True)
+        self._along: dict[int, Space] = {}
+        self.root = root or self
+        self.bases: list[Array] = [] if root is None else root.bases
+        self.reaches: list[int] = [] if root is None else root.reaches
+        self._vecs: dict[tuple[tuple[int, int], ...], Vec] = {} if root is None else root._vecs
+        self._parts: dict[Any, Sym | int] = {} if root is None else root._parts
+        for axis in range(6 if root is None else 1):
+            shape = [1] * len(self.shape)
+            shape[axis] = self.shape[axis]
+            basis = self._new_basis(np.arange(shape[axis], dtype=np.int64).reshape(shape))
+        self._loop = basis
         self.numbers: Array = np.arange(self.blocks)
 
-    @cached_property
-    def single(self) -> Space:
-        """One block alone, for what is the same in all."""
-        return Space((1, 1, 1), self.shape[3:])
+    def along(self, trips: int) -> Space:
+        """The threads of so many iterations of a loop; see `step`."""
+        if trips not in self._along:
+            self._along[trips] = Space(self.grid, self.block, (trips, *self.trips), self.root)
+        return self._along[trips]
+
+    @property
+    def step(self) -> Sym | int:
+        """The number of the iteration along the first axis."""
+        return sym(self.vec({self._loop: 1}), 0)
+
+    def lifted(self, mask: Mask) -> Mask:
+        """The threads of a space with fewer loops, in every iteration."""
+        if mask.space is self:
+            return mask
+        if mask is mask.space.full:
+            return self.full
+        key = ("in", self)
+        if key not in mask.memo:
+            mask.memo[key] = made = Mask(self, mask.array, mask.static)
+            if not mask.space.trips:
+                made.memo["at", ()] = mask
+        found: Mask = mask.memo[key]
+        return found
+
+    def basis_at(self, basis: int, depth: int, steps: tuple[int, ...]) -> Sym | int:
+        """A basis vector's part: see `Vec.at`."""
+        key = (basis, depth, steps)
+        if key not in self._parts:
+            self._parts[key] = self.opaque(part(self.bases[basis], depth, steps))
+        return self._parts[key]
+
+    def separates(self, vec: Vec) -> bool:
+        """Whether a thread's elements all differ between the iterations."""
+        key = ("separates", self.trips)
+        if key not in vec.memo:
+            steps = np.sort(vec.array.reshape(-1, *vec.array.shape[-6:]), axis=0)
+            vec.memo[key] = vec.array.shape[:-6] == self.trips and np.diff(steps, axis=0).all()
+        return bool(vec.memo[key])
 
     def place(self, lane: int) -> Place:
         """Block of the grid and thread of the block that a lane is, for errors."""
-        return {"block": int(self.numbers[lane // self.threads]), "thread": lane % self.threads}
+        block = lane // self.threads % self.root.blocks
+        return {"block": int(self.root.numbers[block]), "thread": lane % self.threads}
 
     def axis(self, name: str) -> Sym | int:
         """A thread's coordinate along an axis; 0 along an axis of one."""
@@ -238,10 +343,7 @@ class Space:
             return None
         found = self._vecs.get(key)
         if found is None:
-            array: Array = np.zeros((1,) * 6, np.int64)
-            for basis, multiple in key:
-                array = array + self._bases[basis] * multiple
-            found = self._vecs[key] = Vec(self, key, array, True)
+            found = self._vecs[key] = Vec(self, key)
         return found
 
     def opaque(self, array: Array) -> Sym | int:
@@ -251,13 +353,13 @@ class Space:
         return sym(self.vec({self._new_basis(array.astype(np.int64, copy=False)): 1}), 0)
 
     def _new_basis(self, array: Array) -> int:
-        self._bases.append(array)
+        self.bases.append(array)
         self.reaches.append(max(abs(int(array.min())), abs(int(array.max()))))
-        return len(self._bases) - 1
+        return len(self.bases) - 1
 
     def dynamic(self, array: Array) -> Vec:
         """A vector that depends on data: nothing about it is remembered."""
-        return Vec(self, (), array, False)
+        return Vec(self, (), array)
 
     def mask(self, array: Array, static: bool) -> Mask | None:
         """A mask of a boolean array: None if all False, `full` if all True, equal ones the same."""
@@ -289,11 +391,15 @@ class Space:
         """Where a truth does not hold."""
         return self.truth(~test.array, test.static) if isinstance(test, Mask) else not test
 
-    def rows(self, array: Array, fill: Any) -> Array:
-        """An array over the axes as one row a warp; absent threads have ``fill``."""
-        if array.shape != self.shape:
-            array = np.broadcast_to(array, self.shape)
-        flat = array.reshape(self.blocks, self.threads)
+    def rows(self, array: Array, fill: Any, lead: tuple[int, ...] = ()) -> Array:
+        """An array over the axes as one row a warp; absent threads have ``fill``.
+
+        With ``lead`` it is of these iterations and blocks alone, which stand for all.
+        """
+        shape = (*lead, *self.block) if lead else self.shape
+        if array.shape != shape:
+            array = np.broadcast_to(array, shape)
+        flat = array.reshape(-1, self.threads)
         missing = self.warps_per_block * WARP - self.threads
         if missing:
             flat = np.pad(flat, ((0, 0), (0, missing)), constant_values=fill)
