@@ -19,9 +19,19 @@ from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.simt import calls, carried
 from distlearn.kernels.simt.expressions import Expr, Expressions, Stmt
 from distlearn.kernels.simt.frame import Frame, branch, flop, load, operate
+from distlearn.kernels.simt.leaving import Leaving, loops
 from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.loops import IN_PLACE, at_once, fits
-from distlearn.kernels.simt.numbers import binary, compare, integer, numeric, same, select, truth
+from distlearn.kernels.simt.numbers import (
+    binary,
+    compare,
+    integer,
+    numeric,
+    same,
+    select,
+    truth,
+    with_constant,
+)
 from distlearn.kernels.simt.space import Mask
 
 
@@ -34,6 +44,7 @@ class Code(Expressions):
         self.around: list[str] = []  # variables of the loops around what is compiled
         self.bodies: dict[ast.For, Stmt] = {}
         self.reads = carried.free_reads(self.tree)
+        self.loops = loops(self.tree)
         self.body = self.block(self.tree.body)
 
     def block(self, statements: list[ast.stmt]) -> Stmt:
@@ -115,13 +126,16 @@ class Code(Expressions):
         if isinstance(node.target, ast.Name):
             name = node.target.id
             fresh = isinstance(node.value, ast.BinOp)  # its array belongs to nobody yet
+            quick = with_constant(kind, node.target, node.value)
 
             def update(frame: Frame, mask: Mask) -> Mask:
                 if name in frame.totals:
                     frame.add_up(name, line, kind, value(frame, mask), mask)
                     return mask
                 old = frame.read(name, mask, line)
-                new = operate(frame, line, kind, old, value(frame, mask), mask, fresh)
+                new = quick(old) if quick is not None else None
+                if new is None:
+                    new = operate(frame, line, kind, old, value(frame, mask), mask, fresh)
                 frame.assign(name, new, mask, line)
                 return mask
             return update
@@ -156,9 +170,7 @@ class Code(Expressions):
             yes, no = branch(frame, line, test(frame, mask), mask)
             after = body(frame, yes) if yes is not None else None
             rest = other(frame, no) if no is not None and other is not None else no
-            if after is yes and rest is no:
-                return mask
-            return after.either(rest) if after is not None else rest
+            return _together(mask, after, rest)
         return run
 
     def do_while(self, node: ast.While) -> Stmt:
@@ -166,50 +178,47 @@ class Code(Expressions):
         if node.orelse:
             names.refuse(node, "while ... else is not part of the language of kernels")
         test, line, body = self.value(node.test), node.test.lineno, self.block(node.body)
-        decisive = sorted(spinning.decisive(node) & self.local)
+        decisive, loop = sorted(spinning.decisive(node) & self.local), self.loops[node]
 
         def run(frame: Frame, mask: Mask) -> Mask | None:
             outer, frame.broken = (frame.broken, frame.continued), None
+            returned, leaving = frame.returned, Leaving(frame, loop, mask)
             active: Mask | None = mask
-            done: Mask | None = None
             machine = frame.machine
             machine.watching += 1
-            state: Any = None
+            state: list[Any] = []
             turn = 0
             while active is not None:
                 # A turn that changes nothing repeats for ever: turns 2, 4, 8 ... are enough.
                 start = turn & (turn - 1) == 0
                 if start or (turn - 1) & (turn - 2) == 0:
-                    now = (active, *(machine.state(frame.values.get(n)) for n in decisive))
-                    if not start and all(map(same, state, now)):
+                    now = [active, *(machine.state(frame.value(n)) for n in decisive)]
+                    if not start and _repeats(state, now):
                         raise KernelError("spin_wait", spinning.WAITS, line=node.lineno,
                                           **active.first)
                     state = now
                 turn += 1
-                active, no = branch(frame, line, test(frame, active), active)
-                done = _join(done, no)
+                here, no = branch(frame, line, test(frame, active), active)
+                active = leaving.part(no, here)
                 if active is not None:
-                    frame.continued = None
-                    active = _join(body(frame, active), frame.continued)
+                    active = _iterate(frame, body, active, leaving)
             machine.watching -= 1
-            done = _join(done, frame.broken)
-            frame.broken, frame.continued = outer
-            return mask if done is not None and mask.without(done) is None else done
+            return _end(frame, leaving, outer, returned)
         return run
 
     def do_for(self, node: ast.For) -> Stmt:
         """Compile ``for``."""
         assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
         bounds = [self.value(a) for a in node.iter.args]
-        name, line = node.target.id, node.lineno
+        name, line, loop = node.target.id, node.lineno, self.loops[node]
         self.around.append(name)
         body = self.bodies[node] = self.block(node.body)
         self.around.pop()
         nest = carried.nest(node, {*self.around}, self.reads, partial(
             names.resolve, self.kernel, self.local))
         heads = [] if nest is None else [
-            [self.value(a) for a in loop.iter.args] for loop in nest.loops[1:]
-            if isinstance(loop.iter, ast.Call)]
+            [self.value(a) for a in inner.iter.args] for inner in nest.loops[1:]
+            if isinstance(inner.iter, ast.Call)]
         innermost = body if nest is None else self.bodies[nest.loops[-1]]
 
         def run(frame: Frame, mask: Mask) -> Mask | None:
@@ -219,8 +228,8 @@ class Code(Expressions):
                     [(start, stop, step), *(_range(head, frame, mask) for head in heads)]):
                 return mask
             outer, frame.broken = (frame.broken, frame.continued), None
+            returned, leaving = frame.returned, Leaving(frame, loop, mask)
             active: Mask | None = mask
-            done: Mask | None = None
             uniform = all(isinstance(n, int) for n in (start, stop, step))
             at, space, n = start, frame.space, 0
             if uniform:
@@ -228,25 +237,21 @@ class Code(Expressions):
             while active is not None:
                 if uniform:
                     if n == trips:
+                        active = leaving.part(active, None)
                         break
                 else:
                     going = truth(space, _going(frame, line, at, stop, step))
-                    no = active if going is False else (
-                        None if going is True else active.without(going))
-                    active = active if going is True else (
-                        None if going is False else active.both(going))
-                    done = _join(done, no)
+                    here, no = active.split(going) if isinstance(going, Mask) else (
+                        (active, None) if going else (None, active))
+                    active = leaving.part(no, here)
                     if active is None:
                         break
                 frame.assign(name, at, active, line)
-                frame.continued = None
-                active = _join(body(frame, active), frame.continued)
+                active = _iterate(frame, body, active, leaving)
                 n += 1
                 at = start + n * step if uniform else binary(
                     space, line, "Add", at, step, mask)
-            done = _join(_join(done, active), frame.broken)
-            frame.broken, frame.continued = outer
-            return mask if done is not None and mask.without(done) is None else done
+            return _end(frame, leaving, outer, returned)
         return run
 
     def do_expr(self, node: ast.Expr) -> Stmt:
@@ -276,13 +281,13 @@ class Code(Expressions):
     def do_break(self, node: ast.Break) -> Stmt:
         """Compile ``break``."""
         def run(frame: Frame, mask: Mask) -> None:
-            frame.broken = _join(mask, frame.broken)
+            frame.broken = mask if frame.broken is None else mask.either(frame.broken)
         return run
 
     def do_continue(self, node: ast.Continue) -> Stmt:
         """Compile ``continue``."""
         def run(frame: Frame, mask: Mask) -> None:
-            frame.continued = _join(mask, frame.continued)
+            frame.continued = mask if frame.continued is None else mask.either(frame.continued)
         return run
 
     def do_pass(self, node: ast.Pass) -> Stmt:
@@ -306,5 +311,40 @@ def _going(frame: Frame, line: int, at: Any, stop: Any, step: Any) -> Any:
     return space.truth(np.asarray(signed > 0), False)
 
 
-def _join(a: Mask | None, b: Mask | None) -> Mask | None:
-    return b if a is None else a.either(b)
+def _iterate(frame: Frame, body: Stmt, mask: Mask, leaving: Leaving) -> Mask | None:
+    """One iteration of a loop by the threads of a mask; who goes on to the next."""
+    frame.continued = None
+    active = _together(mask, body(frame, mask), frame.continued)
+    if active is not mask:
+        active = leaving.part(frame.broken, active)
+        frame.broken = None
+    return active
+
+
+def _end(frame: Frame, leaving: Leaving, outer: tuple[Mask | None, Mask | None],
+         returned: Mask | None) -> Mask | None:
+    """A loop has ended: who goes on behind it, where some have returned."""
+    mask = leaving.mask
+    done = mask if frame.returned is returned else mask.without(frame.returned)
+    leaving.end(done)
+    frame.broken, frame.continued = outer
+    return done
+
+
+def _together(mask: Mask, a: Mask | None, b: Mask | None) -> Mask | None:
+    """Two parts of a mask that have no thread in common."""
+    if a is None or b is None:
+        return b if a is None else a
+    if a.count + b.count == mask.count:
+        return mask
+    made = a.either(b)
+    if made.parent is None and not made.static and made.count < mask.count:
+        made.parent = mask
+    return made
+
+
+def _repeats(before: list[Any], now: list[Any]) -> bool:
+    """Whether the same threads are in the same state as before."""
+    mask = now[0]
+    return mask.count == before[0].count and all(
+        same(a, b, mask) for a, b in zip(before, now, strict=True))

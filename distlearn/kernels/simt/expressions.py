@@ -6,13 +6,23 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from distlearn.kernels import names
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.lowering import lowered
 from distlearn.kernels.simt import calls
 from distlearn.kernels.simt.frame import Frame, load, operate
-from distlearn.kernels.simt.numbers import binary, compare, is_real, select, truth
+from distlearn.kernels.simt.numbers import (
+    COMPARE,
+    binary,
+    compare,
+    is_real,
+    select,
+    truth,
+    with_constant,
+)
 from distlearn.kernels.simt.space import Mask
 
 Expr = Callable[[Frame, Mask], Any]
@@ -56,6 +66,7 @@ class Expressions:
         """Compile ``name``."""
         if node.id in self.local:
             name, line = node.id, node.lineno
+
             return lambda frame, mask: frame.read(name, mask, line)
         value = names.constant(names.resolve(self.kernel, self.local, node), node)
         return lambda frame, mask: value
@@ -92,8 +103,20 @@ class Expressions:
         """Compile ``binop``."""
         kind, line = type(node.op).__name__, node.lineno
         left, right = self.value(node.left), self.value(node.right)
-        return lambda frame, mask: operate(frame, line, kind, left(frame, mask),
-                                           right(frame, mask), mask)
+        quick = with_constant(kind, node.left, node.right)
+        if quick is None:
+            return lambda frame, mask: operate(frame, line, kind, left(frame, mask),
+                                               right(frame, mask), mask)
+        part, first = (left, True) if isinstance(node.right, ast.Constant) else (right, False)
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            value = part(frame, mask)
+            made = quick(value)
+            if made is not None:
+                return made
+            pair = (value, right(frame, mask)) if first else (left(frame, mask), value)
+            return operate(frame, line, kind, *pair, mask)
+        return run
 
     def of_unaryop(self, node: ast.UnaryOp) -> Expr:
         """Compile ``unaryop``."""
@@ -118,6 +141,8 @@ class Expressions:
         """Compile ``compare``."""
         parts = [self.value(item) for item in (node.left, *node.comparators)]
         kinds, line = [type(op).__name__ for op in node.ops], node.lineno
+        if len(kinds) == 1:
+            return self._compare(kinds[0], line, node.comparators[0], *parts)
 
         def run(frame: Frame, mask: Mask) -> Any:
             left, active = parts[0](frame, mask), mask
@@ -132,6 +157,21 @@ class Expressions:
                     return False
                 left, active = right, narrowed
             return result
+        return run
+
+    def _compare(self, kind: str, line: int, node: ast.expr, left: Expr, right: Expr) -> Expr:
+        number = node.value if isinstance(node, ast.Constant) else None
+        if type(number) is not int or abs(number) >= 1 << 32 or kind not in COMPARE:
+            return lambda frame, mask: compare(
+                frame.space, line, kind, left(frame, mask), right(frame, mask))
+        function = COMPARE[kind]
+
+        def run(frame: Frame, mask: Mask) -> Any:
+            value = left(frame, mask)
+            if type(value) is np.ndarray:
+                return frame.space.truth(function(value, number), False)
+            return function(value, number) if type(value) is int else compare(
+                frame.space, line, kind, value, right(frame, mask))
         return run
 
     def of_boolop(self, node: ast.BoolOp) -> Expr:

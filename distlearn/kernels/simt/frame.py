@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from distlearn.kernels.simt.tiles import Fragment
 if TYPE_CHECKING:
     from distlearn.kernels.simt.machine import Machine
 
-FLOPS, BRANCHES, DIVERGENT = INDEX["flops"], INDEX["branches"], INDEX["divergent_branches"]
-
-
+FLOPS = INDEX["flops"]
 WHOLE = (int, Sym)
 
 
@@ -45,27 +43,47 @@ class Frame:
         """Bind a name in the threads of the mask."""
         bound = self.bound.get(name)
         if bound is None or bound is mask or mask is self.space.full or (
-                bound is not self.space.full and bound.without(mask) is None):
+                not mask.within(bound) and bound.without(mask) is None):
             self.bound[name] = mask
         else:
-            value = select(self.space, mask, value, self.values[name], line)
-            self.bound[name] = bound.either(mask)
+            old = self.values[name]
+            if not mask.within(bound):
+                value = select(self.space, mask, value, self.value(name), line)
+                self.bound[name] = bound.either(mask)
+            elif type(old) is Later and old.mask is mask:
+                value = Later(mask, value, old.old, line)
+            elif type(old) is Later and mask.parent is bound and mask.beside(old.mask):
+                value = Later(mask, value, old.new, line)
+            else:
+                value = Later(mask, value, self.value(name), line)
         self.values[name] = value
 
     def read(self, name: str, mask: Mask, line: int) -> Any:
         """The value of a name, which must be bound in the threads of the mask."""
         bound = self.bound.get(name)
-        if bound is not mask and bound is not self.space.full:
+        if bound is not mask and (bound is None or not mask.within(bound)):
             missing = mask.without(bound)
             if missing is not None:
                 raise KernelError("unbound_variable", f"{name} is read by threads that have not "
                                   "assigned it", line=line, **missing.first)
-        return self.values[name]
+        value = self.values[name]
+        if type(value) is Later:
+            return value.new if value.mask is mask else (
+                value.old if mask.beside(value.mask) else self.value(name))
+        return value
 
+    def value(self, name: str) -> Any:
+        """A name's value in all threads that have it; None without any."""
+        value = self.values.get(name)
+        if type(value) is Later:
+            value = self.values[name] = select(
+                self.space, value.mask, value.new, value.old, value.line)
+        return value
 
     def add_up(self, name: str, line: int, kind: str, value: Any, mask: Mask) -> None:
         """All iterations of loops add to a name."""
-        old, outer, trial = self.read(name, mask, line), self.totals[name], self.machine.trial
+        self.read(name, mask, line)
+        old, outer, trial = self.value(name), self.totals[name], self.machine.trial
         if trial is None or not (is_real(old) and is_real(value)):
             raise DependentError
         trial.add(name, outer)
@@ -73,6 +91,15 @@ class Frame:
         total = added_up(kind, old, value, tuple(range(loops)), mask)
         self.values[name] = total.reshape(total.shape[loops:])
         flop(self.machine, line, mask)
+
+
+class Later(NamedTuple):
+    """A value in the threads of a mask, another in others, put together if they are to be read."""
+
+    mask: Mask
+    new: Any
+    old: Any
+    line: int
 
 
 def load(frame: Frame, line: int, base: Any, at: Any, mask: Mask) -> Any:
@@ -123,18 +150,12 @@ def flop(machine: Machine, line: int, mask: Mask) -> None:
 
 def branch(frame: Frame, line: int, value: Any, mask: Mask) -> tuple[Mask | None, Mask | None]:
     """Count a test, and split the active threads by it."""
-    test = truth(frame.space, value)
-    row = frame.machine.tally.row(line)
-    row[BRANCHES] += mask.warps
+    test = value if type(value) is Mask else truth(frame.space, value)
+    machine = frame.machine
+    row = machine.tally.row(line)
     if not isinstance(test, Mask):
+        machine.branches.count(row, mask)
         return (mask, None) if test else (None, mask)
-    yes, no = mask.both(test), mask.without(test)
-    if yes is not None and no is not None:
-        key = ("divergent", yes)
-        torn = mask.memo.get(key)
-        if torn is None:
-            torn = int(np.count_nonzero((yes.lane_bits != 0) & (no.lane_bits != 0)))
-            if mask.static and yes.static:
-                mask.memo[key] = torn
-        row[DIVERGENT] += torn
+    yes, no = mask.split(test)
+    machine.branches.count(row, mask, yes if no is not None else None)
     return yes, no

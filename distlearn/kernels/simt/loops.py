@@ -143,16 +143,17 @@ def at_once(nest: Nest, body: Callable[[Frame, Mask], Any], frame: Frame, mask: 
     depth, here = len(outside.trips), inside.lifted(mask)
     totals = nest.totals - frame.totals.keys()
     try:
+        whole = {name: frame.value(name) for name in values}
         machine.space = frame.space = inside
         trial.scopes += [{} for _ in ranges]
         frame.values = {name: inside.lifted(value) if type(value) is Mask else value
-                        for name, value in values.items()} | steps
+                        for name, value in whole.items()} | steps
         frame.bound = {name: inside.lifted(who) for name, who in bound.items()} | dict.fromkeys(
             steps, here)
         frame.totals.update(dict.fromkeys(totals, depth))
         body(frame, here)
         found = frame.values
-        kept = {name: last(outside, found[name], len(ranges)) for name in nest.kept}
+        kept = {name: last(outside, frame.value(name), len(ranges)) for name in nest.kept}
         trial.leave(len(ranges))
     except (DependentError, KernelError):
         if not outermost:

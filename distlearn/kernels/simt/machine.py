@@ -31,6 +31,7 @@ from distlearn.kernels.simt.access import (
     scatter,
     to_store,
 )
+from distlearn.kernels.simt.branches import Branches
 from distlearn.kernels.simt.carried import Nest
 from distlearn.kernels.simt.compiled import Compiled
 from distlearn.kernels.simt.frame import Frame
@@ -53,7 +54,7 @@ class Machine:
                  dynamic: tuple[int, int], serial: set[Nest], flow: Flow | None = None) -> None:
         self.space, self.tally, self.races, self.clean = space, tally, races, clean
         self.compiled = Compiled(space, tally, flow) if flow is not None else None
-        self.written = written
+        self.written, self.branches = written, Branches(space)
         self.dynamic_bytes, self.granule = dynamic
         self.shared: dict[Any, Storage] = {}
         self.interval: list[Any] = []  # of `Access`, or of `Iterations` of some
@@ -346,6 +347,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
             frame = Frame(machine, dict(zip(kernel.parameters, arguments, strict=True)))
             code.body(frame, space.full)
             machine.end_interval(space.full)
+            machine.branches.flush()
             if machine.compiled is not None:
                 machine.compiled.finish()
         races.finish()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import operator
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -14,6 +16,7 @@ from distlearn.kernels.memory import no_number
 from distlearn.kernels.oracle.arithmetic import OPERATIONS, narrow, wrap
 from distlearn.kernels.simt.space import Mask, Space, Sym, sym
 
+INT64 = np.dtype(np.int64)
 COMPARE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
            "Eq": operator.eq, "NotEq": operator.ne}
 Whole = int | Sym
@@ -75,6 +78,32 @@ def binary(space: Space, line: int, kind: str, a: Any, b: Any, mask: Mask) -> An
     elif kind == "Pow" and not is_real(b):  # a float keeps its type, in numba as in numpy
         b = b.astype(a.dtype)
     return OPERATIONS[kind](a, b)
+
+
+def with_constant(kind: str, left: ast.expr, right: ast.expr) -> Callable[[Any], Any] | None:
+    """An operation with an integer that is written there, if it is a usual one.
+
+    It gives None for what is neither an integer nor an array of them.
+    """
+    constant = right if isinstance(right, ast.Constant) else left
+    if not isinstance(constant, ast.Constant) or type(constant.value) is not int or (
+            kind not in ("Add", "Sub", "Mult", "BitAnd", "BitOr", "BitXor", "FloorDiv", "Mod")):
+        return None
+    whole, function, first = constant.value, OPERATIONS[kind], constant is left
+    if abs(whole) >= 1 << 32 or (kind in ("FloorDiv", "Mod") and (first or whole <= 0)):
+        return None
+    number, shift = np.int64(whole), whole.bit_length() - 1
+
+    def run(value: Any) -> Any:
+        if type(value) is int and abs(value) < 1 << 30:
+            return function(whole, value) if first else function(value, whole)
+        if type(value) is not np.ndarray or value.dtype != INT64:
+            return None
+        if kind in ("FloorDiv", "Mod") and whole == 1 << shift:
+            # Numpy divides one by one, but shifts and masks many at once.
+            return value >> shift if kind == "FloorDiv" else value & (number - 1)
+        return function(number, value) if first else function(value, number)
+    return run
 
 
 def nonzero(line: int, kind: str, divisor: Any, mask: Mask) -> None:
@@ -142,6 +171,8 @@ def remembered(space: Space, kind: str, a: Whole, b: Whole, compute: Any) -> Any
 
 def compare(space: Space, line: int, kind: str, a: Any, b: Any) -> Any:
     """A comparison: True, False, or the threads where it holds."""
+    if type(a) is np.ndarray and (type(b) is np.ndarray or type(b) is int) and kind in COMPARE:
+        return space.truth(COMPARE[kind](a, b), False)
     if isinstance(a, Mask | bool):
         a = numeric(a)
     if isinstance(b, Mask | bool):
@@ -172,7 +203,7 @@ def compare(space: Space, line: int, kind: str, a: Any, b: Any) -> Any:
 
 def truth(space: Space, value: Any) -> bool | Mask:
     """A value as the test of a branch."""
-    if isinstance(value, bool | Mask):
+    if type(value) is Mask or type(value) is bool:
         return value
     if isinstance(value, Sym | np.ndarray):
         made: bool | Mask = compare(space, 0, "NotEq", value, 0)
@@ -184,6 +215,8 @@ def select(space: Space, mask: Mask, new: Any, old: Any, line: int) -> Any:
     """``new`` in the threads of the mask, ``old`` in the others."""
     if new is old or mask is space.full:
         return new
+    if type(new) is np.ndarray and type(old) is np.ndarray and not mask.static:
+        return blend(mask.array, new, old)
     if not (isinstance(new, VALUES) and isinstance(old, VALUES)):
         if isinstance(new, tuple) and type(new) is type(old) and len(new) == len(old):
             return type(new)(select(space, mask, n, o, line)
@@ -205,23 +238,39 @@ def select(space: Space, mask: Mask, new: Any, old: Any, line: int) -> Any:
     if isinstance(new, bool | Mask) and isinstance(old, bool | Mask):
         pair = [v.array if isinstance(v, Mask) else v for v in (new, old)]
         return space.truth(np.where(mask.array, *pair), False)
-    return np.where(mask.array, numeric(new), numeric(old))
+    new, old = numeric(new), numeric(old)
+    return np.where(mask.array, new, old)
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two values are known to be equal in all threads."""
+def blend(mask: Any, new: Any, old: Any) -> Any:
+    """``np.where``, with no branch at each element: masks that depend on data mispredict them.
+
+    Whole numbers wrap around, so that ``(new - old) * mask + old`` has every bit right.
+    """
+    kind = new.dtype
+    if kind != old.dtype or not mask.shape == new.shape == old.shape or kind.kind not in "if":
+        return np.where(mask, new, old)
+    if kind.kind == "f":
+        bits = np.dtype(f"i{kind.itemsize}")
+        made = blend(mask, new.view(bits), old.view(bits))
+        return made.view(kind)
+    made = np.subtract(new, old)
+    np.multiply(made, mask, out=made)
+    return np.add(made, old, out=made)
+
+
+def same(a: Any, b: Any, mask: Mask) -> bool:
+    """Whether two values are known to be equal in all threads of a mask."""
     if a is b:
         return True
     if type(a) is not type(b):
         return False
-    if isinstance(a, Mask):
-        return np.array_equal(a.array, b.array)
-    if isinstance(a, Sym):
-        return a.vec is b.vec and a.const == b.const
+    if isinstance(a, Mask | Sym):
+        a, b = a.array, b.array
     if isinstance(a, np.ndarray):
-        return np.array_equal(a, b)
+        return not ((a != b) & mask.array).any()
     if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(same(*pair, mask) for pair in zip(a, b, strict=True))
     return isinstance(a, int | np.floating | bfloat16) and bool(a == b)
 
 

@@ -165,8 +165,11 @@ def sym(vec: Vec | None, const: int) -> Sym | int:
 class Mask:
     """Which threads take part: some, never none (that is None) and rarely all (`Space.full`)."""
 
-    def __init__(self, space: Space, array: Array, static: bool) -> None:
+    def __init__(self, space: Space, array: Array, static: bool, count: int) -> None:
         self.space, self.array, self.static = space, array, static
+        self.count = count * (space.size // array.size)  # active threads
+        self.parent: Mask | None = None  # one that has all of these threads and more
+        self.pair: object = None  # the same of two that make up their parent
         self.memo: dict[Any, Any] = {}
 
     def at(self, steps: tuple[int, ...]) -> Mask | None:
@@ -189,11 +192,6 @@ class Mask:
     def first(self) -> Place:
         """Block and thread of the first active lane."""
         return self.space.place(int(self.index[0]))
-
-    @cached_property
-    def count(self) -> int:
-        """Active threads."""
-        return int(np.count_nonzero(self.array)) * (self.space.size // self.array.size)
 
     @cached_property
     def warps(self) -> int:
@@ -219,7 +217,8 @@ class Mask:
     @cached_property
     def index(self) -> Array:
         """Numbers of the active threads."""
-        return np.flatnonzero(self.flat)
+        array = self.array if self.array.shape == self.space.shape else self.flat
+        return array.reshape(-1).nonzero()[0]
 
     def _known(self, key: Any, array: Any, static: bool) -> Mask | None:
         if not static:
@@ -229,6 +228,33 @@ class Mask:
         found: Mask | None = self.memo[key]
         return found
 
+    def part(self, array: Array) -> Mask | None:
+        """The threads of this one where data say so: itself if they are all."""
+        array = self.array & array
+        count = int(np.count_nonzero(array))
+        if not count:
+            return None
+        made = Mask(self.space, array, False, count)
+        if made.count == self.count:
+            return self
+        made.parent = self
+        return made
+
+    def beside(self, other: Mask) -> bool:
+        """Whether the two are known to have no thread in common, and to make up their parent."""
+        return self.pair is not None and self.pair is other.pair and self is not other
+
+    def within(self, other: Mask) -> bool:
+        """Whether it is known to be a part of the other, or the same."""
+        if other is self.space.full:
+            return True
+        mask: Mask | None = self
+        while mask is not None:
+            if mask is other:
+                return True
+            mask = mask.parent
+        return False
+
     def both(self, other: Mask) -> Mask | None:
         """Threads of both."""
         full = self.space.full
@@ -236,15 +262,30 @@ class Mask:
             return self
         if self is full:
             return other
-        return self._known(("and", other), lambda: self.array & other.array,
-                           self.static and other.static)
+        if not (self.static and other.static):
+            return self.part(other.array)
+        return self._known(("and", other), lambda: self.array & other.array, True)
 
     def without(self, other: Mask | None) -> Mask | None:
         """Threads of this one that are not of the other."""
         if other is None or other is self:
             return self if other is None else None
-        return self._known(("not", other), lambda: self.array & ~other.array,
-                           self.static and other.static)
+        if not (self.static and other.static):
+            return self.part(~other.array)
+        return self._known(("not", other), lambda: self.array & ~other.array, True)
+
+    def split(self, test: Mask) -> tuple[Mask | None, Mask | None]:
+        """Threads of both, and those of this one alone."""
+        if self.static and test.static:
+            return self.both(test), self.without(test)
+        yes = test if self is self.space.full else self.part(test.array)
+        if yes is None or yes is self:
+            return yes, None if yes is self else self
+        no = Mask(self.space, self.array ^ yes.array, False, 0)
+        no.count, no.parent = self.count - yes.count, self
+        if yes.parent is self:
+            no.pair = yes.pair = object()
+        return yes, no
 
     def either(self, other: Mask | None) -> Mask:
         """Threads of either."""
@@ -252,6 +293,10 @@ class Mask:
             return self
         if other is self.space.full:
             return other
+        if self.within(other):
+            return other
+        if other.within(self):
+            return self
         made = self._known(("or", other), lambda: self.array | other.array,
                            self.static and other.static)
         return made or self
@@ -272,7 +317,7 @@ class Space:
         self.threads = math.prod(threads)
         self.warps_per_block = -(-self.threads // WARP)
         self._masks: dict[tuple[Any, ...], Mask] = {}
-        self.full = Mask(self, np.ones((1,) * 6, bool), True)
+        self.full = Mask(self, np.ones((1,) * 6, bool), True, 1)
         self._along: dict[int, Space] = {}
         self.root = root or self
         self.bases: list[Array] = [] if root is None else root.bases
@@ -305,7 +350,8 @@ class Space:
             return self.full
         key = ("in", self)
         if key not in mask.memo:
-            mask.memo[key] = made = Mask(self, mask.array, mask.static)
+            mask.memo[key] = made = Mask(
+                self, mask.array, mask.static, int(np.count_nonzero(mask.array)))
             if not mask.space.trips:
                 made.memo["at", ()] = mask
         found: Mask = mask.memo[key]
@@ -369,10 +415,10 @@ class Space:
         if count == array.size:
             return self.full
         if not static:
-            return Mask(self, array, False)
+            return Mask(self, array, False, count)
         key = (array.shape, array.tobytes())
         if key not in self._masks:
-            self._masks[key] = Mask(self, array, True)
+            self._masks[key] = Mask(self, array, True, count)
         return self._masks[key]
 
     def truth(self, array: Array, static: bool) -> Mask | bool:

@@ -1,0 +1,225 @@
+"""Loops whose end depends on data: what threads have computed when they leave, one after another.
+
+Random ones agree with the oracle; each shape that the fast executor treats apart has a case.
+"""
+
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from distlearn.kernels import KernelError, kernels_from_text, launch
+
+INTS = ["p", "q", "c", "late"]
+REALS = ["x", "y", "later"]
+
+
+def whole(draw, depth=1):
+    """An integer expression; small, so that no thread overflows."""
+    kind = draw(st.integers(0, 9 if depth else 4))
+    if kind < 4:
+        return draw(st.sampled_from([*INTS, "i", "tx", "n"]))
+    if kind == 4:
+        return str(draw(st.integers(0, 9)))
+    inner = whole(draw, depth - 1)
+    return {5: lambda: f"({inner} % {draw(st.integers(2, 9))})",
+            6: lambda: f"({inner} // {draw(st.integers(2, 4))})",
+            7: lambda: f"({inner} {draw(st.sampled_from('+-'))} {whole(draw, depth - 1)})",
+            8: lambda: f"b[({inner}) % 32]",
+            9: lambda: f"({inner} * 3 + 1) % 101"}[kind]()
+
+
+def real(draw):
+    kind = draw(st.integers(0, 9))
+    name = draw(st.sampled_from(REALS))
+    return {0: lambda: name, 1: lambda: f"a[({whole(draw)}) % 32]",
+            2: lambda: f"{name} * float32(0.5)", 3: lambda: f"float32({whole(draw)} % 7)",
+            4: lambda: f"({name} + {draw(st.sampled_from(REALS))}) * float32(0.25)",
+            5: lambda: f"g({name}, {whole(draw)})",
+            6: lambda: f"own[({whole(draw)}) % 3]", 7: lambda: "v.x * v.y",
+            8: lambda: f"row[({whole(draw)}) % 3]", 9: lambda: "pair[1]"}[kind]()
+
+
+def condition(draw):
+    kind = draw(st.integers(0, 8))
+    if kind == 8:
+        return f"(late := c + {draw(st.integers(0, 3))}) < {whole(draw)}"
+    if kind == 6:
+        return draw(st.sampled_from(["flag", "not flag"]))
+    if kind == 7:
+        return f"({condition(draw)} {draw(st.sampled_from(['and', 'or']))} {condition(draw)})"
+    sign = draw(st.sampled_from(["<", "!=", "==", ">="]))
+    return (f"{draw(st.sampled_from(REALS))} < {real(draw)}" if kind == 0 else
+            f"{whole(draw)} {sign} {whole(draw)}")
+
+
+def simple(draw):
+    kind = draw(st.integers(0, 14))
+    name, number = draw(st.sampled_from(INTS)), draw(st.sampled_from(REALS))
+    made = {0: lambda: f"{name} = ({whole(draw)}) % 101", 1: lambda: f"{name} += 1",
+            2: lambda: f"{number} = {real(draw)}",
+            3: lambda: f"{number} = {number} * float32(0.5) + {real(draw)}",
+            4: lambda: f"{name} = {draw(st.sampled_from(['0', '7', 'i', 'tx * 2']))}",
+            5: lambda: f"cuda.atomic.add(count, ({whole(draw)}) % 8, {name} % 5)",
+            6: lambda: f"out[i] = {number}", 7: lambda: f"out[i] += {real(draw)}",
+            8: lambda: f"flag = {condition(draw)}",
+            9: lambda: f"own[({whole(draw)}) % 3] = {real(draw)}",
+            10: lambda: f"p, q = q, ({whole(draw)}) % 13",
+            11: lambda: f"s[t] = {number}", 12: lambda: f"v = load2(a, 2 * (({whole(draw)}) % 9))",
+            13: lambda: f"row = m[({whole(draw)}) % 32]",
+            14: lambda: f"pair = ({whole(draw)}, {real(draw)})"}
+    return [made[kind]()]
+
+
+@st.composite
+def statements(draw, depth=2, looped=False):
+    """Statements; loops in them end after some turns whatever the data say."""
+    kind = draw(st.integers(0, 13 if depth else 4))
+    if kind < 5:
+        return simple(draw)
+    inside = looped or kind >= 8
+    body = [line for part in draw(st.lists(
+        statements(depth=depth - 1, looped=inside), min_size=1, max_size=3)) for line in part]
+    inner = ["    " + line for line in body]
+    if kind < 8:
+        leave = ["return", *(["break", "continue"] if looped else [])]
+        if draw(st.integers(0, 2)) == 0:
+            inner.append("    " + draw(st.sampled_from(leave)))
+        made = [f"if {condition(draw)}:", *inner]
+        if draw(st.booleans()):
+            made += ["else:", *("    " + line for line in simple(draw))]
+        return made
+    turn = f"w{depth}"
+    most = draw(st.sampled_from(["4", "i % 5", "9", "p % 6", "b[i % 32] % 7"]))
+    if kind < 12:
+        test = f"{turn} < {most} and {condition(draw)}" if draw(st.booleans()) else (
+            f"{condition(draw)} and {turn} < {most}")
+        return [f"{turn} = 0", f"while {test}:", f"    {turn} += 1", *inner]
+    bounds = draw(st.sampled_from([most, "i % 3, p % 8", "q % 5, -1, -1", "0, 9, 1 + i % 3"]))
+    return [f"for {turn} in range({bounds}):", *inner,
+            *([f"if {turn} > 2:", "    q += 1"] if draw(st.integers(0, 5)) == 0 else [])]
+
+
+HEAD = textwrap.dedent("""\
+    def g(v, k):
+        z = v
+        while k > 0:
+            k = k // 2
+            if k == 3:
+                return z * float32(0.5)
+            z = z * float32(0.25) + float32(1.0)
+            if z > float32(7.0):
+                break
+        return z
+
+    def f(out, a, b, m, n, count):
+        s = cuda.shared.array(128, float32)
+        own = cuda.local.array(3, float32)
+        tx = cuda.threadIdx.x
+        t = cuda.threadIdx.y * cuda.blockDim.x + tx
+        i = cuda.blockIdx.x * cuda.blockDim.x * cuda.blockDim.y + t
+        for e in range(3):
+            own[e] = a[(i + e) % 32]
+        p = b[i % 32]
+        q = i * 5 % 11
+        c = 0
+        x = a[i % 32]
+        y = float32(1.0)
+        flag = b[i % 32] % 3 == 0
+        v = load2(a, 0)
+        row = m[tx % 5]
+        pair = (p, x)
+    """)
+
+
+def outcome(text, grid, block, executor):
+    threads = grid * block[0] * block[1]
+    out, a = np.zeros(threads, np.float32), np.arange(32, dtype=np.float32) * 7 % 11 - 5
+    b, count = np.arange(32) * 13 % 29, np.arange(8, dtype=np.int64)
+    m = np.arange(96, dtype=np.float32).reshape(32, 3) % 7
+    try:
+        report = launch(kernels_from_text(text)["f"], grid, block, out, a, b, m, threads, count,
+                        executor=executor)
+    except KernelError as error:
+        return error.kind, error.race_kinds if error.kind == "race" else None
+    return out.tolist(), count.tolist(), report.counters.by_line
+
+
+@settings(max_examples=45, deadline=None, derandomize=True)
+@given(st.lists(statements(), min_size=1, max_size=4), st.integers(0, 3), st.integers(1, 2),
+       st.tuples(st.sampled_from([1, 7, 32, 33]), st.integers(1, 2)))
+def test_executors_agree(parts, unbound, grid, block):
+    lines = [line for part in parts for line in part]
+    first = {0: "if p % 4 != 1:", 1: "if i < 20:"}.get(unbound, "if True:")
+    text = HEAD + "".join(f"    {line}\n" for line in [
+        first, "    late = q", "    later = x", *lines,
+        "out[i] += float32(p + 2 * q + 3 * c) + x + y + v.x",
+        "out[i] += row[1] * pair[1] + float32(pair[0])", "if flag:", "    out[i] += float32(9.0)",
+        "if p % 4 != 1:", "    out[i] += later * float32(late)"])
+    found = outcome(text, grid, block, "simt")
+    expected = outcome(text, grid, block, "oracle")
+    assert repr(found) == repr(expected), text
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_waiting_is_seen_though_what_others_left_behind_would_go_on(executor):
+    """Threads with 2 and 3 square it and leave; squares of 0 and 1 never change."""
+    f = kernels_from_text("""\
+def f(out, least):
+    p = cuda.threadIdx.x % 4 + least
+    while p < 3:
+        p = p * p
+    out[cuda.threadIdx.x] = p
+""")["f"]
+    out = np.zeros(64, np.int64)
+    launch(f, 1, 64, out, 2, executor=executor)
+    assert out.tolist() == [4, 3, 4, 5] * 16
+    with pytest.raises(KernelError) as caught:
+        launch(f, 1, 64, out, 0, executor=executor)
+    assert (caught.value.kind, caught.value.line, caught.value.thread) == ("spin_wait", 3, 0)
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_each_thread_leaves_with_its_own(executor):
+    """By the test, break, continue and return; with numbers of two types, and names of the loop."""
+    f = kernels_from_text("""\
+def f(out, turns, seen):
+    i = cuda.grid(1)
+    x = float32(0.5)
+    t = 0
+    for k in range(i % 7):
+        if k == 4:
+            break
+        last = k
+    while True:
+        t += 1
+        if t == turns[i]:
+            break
+        if turns[i] == 50 and t == 9:
+            out[i] = -1.0
+            return
+        if t % 3 == 0:
+            continue
+        x = x + t
+        big = t > 5
+    out[i] = x
+    seen[i] = t
+    if t > 5:
+        seen[i] += 100 * big
+    if i % 7 > 0:
+        seen[i] += 1000 * last
+""")["f"]
+    turns = np.random.default_rng(3).integers(1, 40, 100)
+    turns[[7, 60]] = 50
+    out, seen = np.zeros(100), np.zeros(100, np.int64)
+    launch(f, 2, 50, out, turns, seen, executor=executor)
+    for i, n in enumerate(turns.tolist()):
+        if n == 50:
+            assert (out[i], seen[i]) == (-1, 0)
+            continue
+        steps = [t for t in range(1, n) if t % 3]
+        assert out[i] == 0.5 + sum(steps)
+        assert seen[i] == n + (100 * (steps[-1] > 5) if n > 5 else 0) + (
+            1000 * min(i % 7 - 1, 3) if i % 7 else 0)
