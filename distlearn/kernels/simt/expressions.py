@@ -13,7 +13,7 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.lowering import lowered
 from distlearn.kernels.simt import calls
-from distlearn.kernels.simt.frame import Frame, load, operate
+from distlearn.kernels.simt.frame import Frame, Later, load, operate
 from distlearn.kernels.simt.numbers import (
     COMPARE,
     binary,
@@ -67,7 +67,13 @@ class Expressions:
         if node.id in self.local:
             name, line = node.id, node.lineno
 
-            return lambda frame, mask: frame.read(name, mask, line)
+            def read(frame: Frame, mask: Mask) -> Any:
+                if frame.bound.get(name) is mask:
+                    value = frame.values[name]
+                    if type(value) is not Later:
+                        return value
+                return frame.read(name, mask, line)
+            return read
         value = names.constant(names.resolve(self.kernel, self.local, node), node)
         return lambda frame, mask: value
 

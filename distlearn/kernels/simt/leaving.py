@@ -175,7 +175,9 @@ class Leaving:
                 else:
                     left.whole &= here.count == who.count
                     left.add(frame.space, here, frame.value(name), self.loop.line)
-            if bound is not None:
+            if rest is not None and bound is self.now:
+                frame.bound[name] = rest
+            elif bound is not None:
                 self._narrow(name, bound, rest)
         if rest is not None and not rest.static and rest.count < self.mask.count:
             # No chain of all the masks there have been.
