@@ -55,7 +55,7 @@ def results() -> Iterator[Result]:
             given = arguments(name, n)
             grid = (n // tile, n // tile)
             run = _launched(launch, kernels[name], grid, block, given)
-            taken, _ = cpu_seconds(run, 1 if n > 512 else 5)
+            taken, _ = cpu_seconds(run, 3 if n > 512 else 5 if n > 128 else 20)
             floor, product = cpu_seconds(lambda given=given: given[1] @ given[2])
             np.testing.assert_allclose(given[0], product, rtol=1e-4)
             what = f"{name} {n}x{n}x{n}"
@@ -66,7 +66,7 @@ def results() -> Iterator[Result]:
                 seconds[n] = taken
     given = arguments("collatz", COLLATZ)
     grid, block = (COLLATZ // 128,), (128,)
-    taken, _ = cpu_seconds(_launched(launch, kernels["collatz"], grid, block, given), 5)
+    taken, _ = cpu_seconds(_launched(launch, kernels["collatz"], grid, block, given), 20)
     yield Result(f"collatz {COLLATZ}", taken, note="a loop that depends on data")
     if peer:
         yield from _against(f"collatz {COLLATZ}", taken, "collatz", grid, block, COLLATZ)

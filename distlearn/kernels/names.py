@@ -137,7 +137,7 @@ def constant(value: Any, node: ast.AST) -> Any:
         return tuple(constant(item, node) for item in value)
     if isinstance(value, np.ndarray):
         return constant_array(value, getattr(node, "id", "") or ast.unparse(node))
-    if value in CASTS or value is None or isinstance(value, str):
+    if value is None or isinstance(value, str) or (isinstance(value, type) and value in CASTS):
         return value
     return refuse(node, f"{getattr(node, 'id', None) or ast.unparse(node)!r} is a "
                   f"{type(value).__name__}, which a kernel cannot use as a value")

@@ -71,9 +71,10 @@ def test_a_name_may_vanish_and_come_back():
     del space["FACTOR"]
     with pytest.raises(KernelError, match="FACTOR"):
         run()
-    space["FACTOR"] = object()
-    with pytest.raises(KernelError, match="is a object, which a kernel cannot use"):
-        run()
+    for value, kind in [(object(), "object"), ([1, 2], "list"), ({1: 2}, "dict")]:
+        space["FACTOR"] = value
+        with pytest.raises(KernelError, match=f"is a {kind}, which a kernel cannot use"):
+            run()
     space["FACTOR"] = 2
     assert run() == expected()
 

@@ -56,7 +56,7 @@ def condition(draw):
 
 
 def simple(draw):
-    kind = draw(st.integers(0, 14))
+    kind = draw(st.integers(0, 17))
     name, number = draw(st.sampled_from(INTS)), draw(st.sampled_from(REALS))
     made = {0: lambda: f"{name} = ({whole(draw)}) % 101", 1: lambda: f"{name} += 1",
             2: lambda: f"{number} = {real(draw)}",
@@ -69,7 +69,13 @@ def simple(draw):
             10: lambda: f"p, q = q, ({whole(draw)}) % 13",
             11: lambda: f"s[t] = {number}", 12: lambda: f"v = load2(a, 2 * (({whole(draw)}) % 9))",
             13: lambda: f"row = m[({whole(draw)}) % 32]",
-            14: lambda: f"pair = ({whole(draw)}, {real(draw)})"}
+            14: lambda: f"pair = ({whole(draw)}, {real(draw)})",
+            # Loops whose iterations may run at once.
+            15: lambda: f"own[e] {draw(st.sampled_from(['+=', '*=', '=']))} {real(draw)}",
+            16: lambda: f"{number} += own[e] * {real(draw)}",
+            17: lambda: f"out[i] {draw(st.sampled_from(['+=', '=']))} {real(draw)}"}
+    if kind >= 15:
+        return ["for e in range(3):", "    " + made[kind]()]
     return [made[kind]()]
 
 
