@@ -21,7 +21,8 @@ from distlearn.kernels.counters import INDEX
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Elements, Global, element_of, no_number, row_major, slice_axis
 from distlearn.kernels.simt.numbers import VALUES, Whole, binary, fitted, integer, numeric
-from distlearn.kernels.simt.space import Array, Mask, Space, Sym, Vec, sym
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array, Sym, Vec, sym
 
 ITEMS_LCM = LINE_BYTES
 

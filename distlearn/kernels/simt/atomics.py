@@ -8,7 +8,8 @@ from distlearn.kernels.atomics import changed, operand
 from distlearn.kernels.counters import WARP
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.oracle.arithmetic import narrow, plain
-from distlearn.kernels.simt.space import Array, Mask, Space
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array
 
 # What numpy can do in order, element by element, in one call.
 UFUNCS: dict[str, np.ufunc] = {"add": np.add, "sub": np.subtract, "max": np.maximum,

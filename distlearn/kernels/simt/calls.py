@@ -29,7 +29,8 @@ from distlearn.kernels.simt.numbers import (
     select,
     truth,
 )
-from distlearn.kernels.simt.space import Array, Mask, Space, Sym
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array, Sym
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.frame import Frame

@@ -27,7 +27,8 @@ from distlearn.kernels.counters import INDEX, WARP, Flow, Tally
 from distlearn.kernels.intrinsics import BYTES
 from distlearn.kernels.simt.access import Storage, known_cost, shared_cost, warp_rows
 from distlearn.kernels.simt.numbers import Whole
-from distlearn.kernels.simt.space import Array, Mask, Space, Sym, Vec
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array, Sym, Vec
 
 REQUESTS, WAVEFRONTS = INDEX["shared_load_requests"], INDEX["shared_load_wavefronts"]
 

@@ -14,8 +14,9 @@ from distlearn.kernels.simt.access import view
 from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.loops import IN_PLACE, DependentError, added_up
 from distlearn.kernels.simt.numbers import binary, integer, is_real, select, truth
-from distlearn.kernels.simt.space import Mask, Sym
+from distlearn.kernels.simt.space import Mask
 from distlearn.kernels.simt.tiles import Fragment
+from distlearn.kernels.simt.vectors import Sym
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.machine import Machine

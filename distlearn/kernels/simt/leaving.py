@@ -16,7 +16,8 @@ import numpy as np
 
 from distlearn.kernels import spinning
 from distlearn.kernels.simt.numbers import VALUES, numeric, select
-from distlearn.kernels.simt.space import Array, Mask, Space, Sym
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array, Sym
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.frame import Frame

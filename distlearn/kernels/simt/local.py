@@ -12,7 +12,8 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import Elements, row_major
 from distlearn.kernels.simt.loops import DependentError, Plan, added_up, plan, taken
 from distlearn.kernels.simt.numbers import Whole, cast, compare, integer, numeric, select, truth
-from distlearn.kernels.simt.space import Array, Mask, Sym, part
+from distlearn.kernels.simt.space import Mask
+from distlearn.kernels.simt.vectors import Array, Sym, part
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.machine import Machine

@@ -23,7 +23,8 @@ from distlearn.kernels.simt.access import Shared, moved
 from distlearn.kernels.simt.carried import Nest
 from distlearn.kernels.simt.numbers import Whole, integer, numeric
 from distlearn.kernels.simt.races import Iterations
-from distlearn.kernels.simt.space import Array, Mask, Space, Sym, part
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array, Sym, part
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.frame import Frame

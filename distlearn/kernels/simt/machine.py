@@ -40,7 +40,8 @@ from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.loops import DependentError, Trial
 from distlearn.kernels.simt.numbers import Whole, numeric
 from distlearn.kernels.simt.races import Access, GlobalRaces, plain, shared_race
-from distlearn.kernels.simt.space import Array, Mask, Space, Sym
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array, Sym
 
 CHUNK = 65536  # threads at once: their arrays stay in cache
 Dim3 = tuple[int, int, int]

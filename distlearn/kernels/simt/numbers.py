@@ -14,7 +14,8 @@ from ml_dtypes import bfloat16
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.memory import no_number
 from distlearn.kernels.oracle.arithmetic import OPERATIONS, narrow, wrap
-from distlearn.kernels.simt.space import Mask, Space, Sym, sym
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Sym, sym
 
 INT64 = np.dtype(np.int64)
 COMPARE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,

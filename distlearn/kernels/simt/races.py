@@ -19,7 +19,8 @@ from distlearn.kernels.memory import Memory
 from distlearn.kernels.oracle.races import Interval, Touch
 from distlearn.kernels.simt.access import Storage, placed
 from distlearn.kernels.simt.numbers import Whole
-from distlearn.kernels.simt.space import Array, Mask, Space, Sym
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array, Sym
 
 
 class Access(NamedTuple):

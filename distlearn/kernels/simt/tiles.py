@@ -16,7 +16,8 @@ from distlearn.kernels.errors import KernelError
 from distlearn.kernels.intrinsics import MMA_FLOPS, TILE, Vector, pieces
 from distlearn.kernels.oracle.arithmetic import OPERATIONS
 from distlearn.kernels.simt.numbers import binary, is_real, numeric
-from distlearn.kernels.simt.space import Array, Mask, Space
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array
 from distlearn.kernels.simt.warp import threads
 
 if TYPE_CHECKING:

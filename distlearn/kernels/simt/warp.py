@@ -9,7 +9,8 @@ import numpy as np
 from distlearn.kernels import names
 from distlearn.kernels.counters import WARP
 from distlearn.kernels.simt.numbers import numeric, truth
-from distlearn.kernels.simt.space import Array, Mask, Space
+from distlearn.kernels.simt.space import Mask, Space
+from distlearn.kernels.simt.vectors import Array
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.frame import Frame
