@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distlearn.kernels import KernelError, kernels_from_text, launch
+from distlearn.kernels.simt import compaction
 
 INTS = ["p", "q", "c", "late"]
 REALS = ["x", "y", "later"]
@@ -111,7 +112,8 @@ def statements(draw, depth=2, looped=False):
 HEAD = textwrap.dedent("""\
     def g(v, k):
         z = v
-        while k > 0:
+        lane = cuda.laneid
+        while k > lane % 3:
             k = k // 2
             if k == 3:
                 return z * float32(0.5)
@@ -153,10 +155,11 @@ def outcome(text, grid, block, executor):
     return out.tolist(), count.tolist(), report.counters.by_line
 
 
-@settings(max_examples=45, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(statements(), min_size=1, max_size=4), st.integers(0, 3), st.integers(1, 2),
-       st.tuples(st.sampled_from([1, 7, 32, 33]), st.integers(1, 2)))
-def test_executors_agree(parts, unbound, grid, block):
+       st.tuples(st.sampled_from([1, 7, 32, 33]), st.integers(1, 2)),
+       st.sampled_from([(2048, 4, 4), (1, 1, 0), (1, 2, 1)]))
+def test_executors_agree(parts, unbound, grid, block, gathering):
     lines = [line for part in parts for line in part]
     first = {0: "if p % 4 != 1:", 1: "if i < 20:"}.get(unbound, "if True:")
     text = HEAD + "".join(f"    {line}\n" for line in [
@@ -164,7 +167,10 @@ def test_executors_agree(parts, unbound, grid, block):
         "out[i] += float32(p + 2 * q + 3 * c) + x + y + v.x",
         "out[i] += row[1] * pair[1] + float32(pair[0])", "if flag:", "    out[i] += float32(9.0)",
         "if p % 4 != 1:", "    out[i] += later * float32(late)"])
-    found = outcome(text, grid, block, "simt")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in zip(("LEAST", "SHARE", "TURNS"), gathering, strict=True):
+            patch.setattr(compaction, name, value)
+        found = outcome(text, grid, block, "simt")
     expected = outcome(text, grid, block, "oracle")
     assert repr(found) == repr(expected), text
 
@@ -229,3 +235,58 @@ def f(out, turns, seen):
         assert out[i] == 0.5 + sum(steps)
         assert seen[i] == n + (100 * (steps[-1] > 5) if n > 5 else 0) + (
             1000 * min(i % 7 - 1, 3) if i % 7 else 0)
+
+
+GATHERED = kernels_from_text("""\
+def first_of(table, key, most):
+    for k in range(most):
+        if table[k] == key:
+            return k, float32(k)
+    return most, float32(-1.0)
+
+def f(out, table, ends, most):
+    i = cuda.blockIdx.x * cuda.blockDim.x * cuda.blockDim.y
+    i += cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    row = table[i % 3]
+    near = (i, i % 2 == 0)
+    total = float32(0.0)
+    k = 0
+    while k < ends[i]:
+        if near[1] and k % 5 == cuda.laneid % 5:
+            at, x = first_of(row, k % 90, most)
+            total += x * float32(near[0] % 4)
+        k += 1 + cuda.threadIdx.y % 2
+        last = k
+    out[i] = total
+    if ends[i] > 0:
+        out[i] += float32(last)
+""")["f"]
+
+
+@pytest.mark.parametrize("most", [70, 71])
+def test_few_threads_go_on_alone(most, monkeypatch):
+    """Their lanes, warps, blocks and sectors are those that they have among all; so is an error."""
+    table = np.arange(210).reshape(3, 70) * 37 % 100
+    ends = np.where(np.arange(2640) % 41 == 5, np.arange(2640) % 97, 3)
+    gathered, found = [], []
+
+    class Gathered(compaction.Gathered):
+        def __init__(self, mask):
+            gathered.append(mask.count)
+            super().__init__(mask)
+
+    monkeypatch.setattr(compaction, "Gathered", Gathered)
+    for executor, least in (("simt", 2048), ("simt", 1 << 60), ("oracle", 0)):
+        monkeypatch.setattr(compaction, "LEAST", least)
+        out = np.zeros(2640, np.float32)
+        try:
+            report = launch(GATHERED, 20, (33, 4), out, table, ends, most, executor=executor)
+            found.append((out.tobytes(), report.counters.by_line))
+        except KernelError as error:
+            found.append((error.kind, error.line, error.block, error.thread))
+    assert gathered and max(gathered) < 2640 // 4
+    assert found[0] == found[1]
+    if most == 70:
+        assert found[0] == found[2]
+    else:
+        assert found[0][:2] == found[2][:2] == ("out_of_bounds", 3)

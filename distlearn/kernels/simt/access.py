@@ -280,6 +280,11 @@ def count(space: Space, row: list[int], kind: str, shared: bool, size: int, at: 
         row[first + 1] += known_cost(space, shared_cost, vec, const, size, mask, width,
                                      max(BANK_BYTES, size * width))
         return
+    if vec is not None and not vec.static:
+        sectors, lines = searched_cost(space, vec, const, size, mask)
+        row[first + 1] += sectors
+        row[first + 2] += lines
+        return
     row[first + 1] += known_cost(space, global_cost, vec, const, size, mask, SECTOR_BYTES,
                                  SECTOR_BYTES)
     row[first + 2] += known_cost(space, global_cost, vec, const, size, mask, LINE_BYTES,
@@ -332,6 +337,20 @@ def global_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask
     """Sectors or lines, by the bytes of one; an aligned vector lies in one of each."""
     elements, active, times = warp_rows(space, vec, const, mask)
     return distinct(elements * size // unit, active) * times
+
+
+def searched_cost(space: Space, vec: Vec, const: int, size: int, mask: Mask) -> tuple[int, int]:
+    """Sectors and lines at addresses that depend on data; a line is as many sectors for all."""
+    elements, warps = vec.lanes(space), space.warps
+    if mask is not space.full:
+        elements, warps = elements[mask.index], warps[mask.index]
+    sectors = (elements + const) * size // SECTOR_BYTES
+    per_line = LINE_BYTES // SECTOR_BYTES
+    span = (int(sectors.max()) // per_line + 1) * per_line
+    found = np.sort(warps * span + sectors)  # by warps, then by addresses
+    lines = found // per_line
+    new, new_lines = (int(np.count_nonzero(of[1:] != of[:-1])) for of in (found, lines))
+    return 1 + new, 1 + new_lines
 
 
 def shared_cost(space: Space, vec: Vec | None, const: int, size: int, mask: Mask, width: int

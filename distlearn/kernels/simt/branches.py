@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distlearn.kernels.counters import INDEX, WARP
+from distlearn.kernels.counters import INDEX
 from distlearn.kernels.simt.space import Mask, Space
 
 BRANCHES, DIVERGENT = INDEX["branches"], INDEX["divergent_branches"]
@@ -42,15 +42,12 @@ class Branches:
         space = self.space
         if not self.notes:
             return
-        missing = space.warps_per_block * WARP - space.threads
-        rows = np.zeros((len(self.masks), space.blocks, space.threads + missing), bool)
+        lanes = np.empty((len(self.masks), *space.shape), bool)
         for mask, number in self.masks.items():
-            array = mask.array
-            if array.shape != space.shape:
-                array = np.broadcast_to(array, space.shape)
-            rows[number, :, :space.threads] = array.reshape(space.blocks, space.threads)
+            lanes[number] = mask.array
+        rows = space.spread(lanes.reshape(-1, space.threads), False)
         bits = np.packbits(rows, axis=None, bitorder="little").view(np.uint32).reshape(
-            len(rows), -1)
+            len(lanes), -1)
         warps = np.count_nonzero(bits, axis=1).tolist()
         pairs = [note for note in self.notes if note[2] >= 0]
         if pairs:

@@ -62,7 +62,8 @@ def nest(node: ast.For, around: set[str], reads: Counter[str],
         loops.append(inner)
         targets.add(_target(inner))
     inside = [n for statement in loops[-1].body for n in ast.walk(statement)]
-    if any(isinstance(n, LEAVES) or (isinstance(n, ast.Call) and _meets(resolve(n.func)))
+    if any(isinstance(n, LEAVES) or (isinstance(n, ast.Call) and (
+            isinstance(callee := resolve(n.func), Kernel) or meets(callee)))
            for n in inside):
         return None
     mentions = Counter(n.id for n in inside if isinstance(n, ast.Name))
@@ -88,10 +89,10 @@ def _target(loop: ast.For) -> str:
     return loop.target.id
 
 
-def _meets(callee: Any) -> bool:
-    """Whether a call is more than a value of its arguments."""
+def meets(callee: Any) -> bool:
+    """Whether a call that is none of a device function is more than a value of its arguments."""
     path = names.path_of(callee)
-    return isinstance(callee, Kernel) or path in names.MEETINGS or path.startswith(
+    return path in names.MEETINGS or path.startswith(
         ("atomic.", "shared.", "local.", "intrinsics."))
 
 

@@ -17,6 +17,7 @@ from distlearn.kernels import names, spinning
 from distlearn.kernels.errors import NO_NUMBERS, KernelError
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.simt import calls, carried
+from distlearn.kernels.simt.compaction import go_on, independent, pays
 from distlearn.kernels.simt.expressions import Expr, Expressions, Stmt
 from distlearn.kernels.simt.frame import Frame, branch, flop, load, operate
 from distlearn.kernels.simt.leaving import Leaving, loops
@@ -45,7 +46,9 @@ class Code(Expressions):
         self.bodies: dict[ast.For, Stmt] = {}
         self.reads = carried.free_reads(self.tree)
         self.loops = loops(self.tree)
+        self.independent = False
         self.body = self.block(self.tree.body)
+        self.independent = independent(self.tree, self)
 
     def block(self, statements: list[ast.stmt]) -> Stmt:
         """Statements one after another, while threads are left."""
@@ -179,6 +182,7 @@ class Code(Expressions):
             names.refuse(node, "while ... else is not part of the language of kernels")
         test, line, body = self.value(node.test), node.test.lineno, self.block(node.body)
         decisive, loop = sorted(spinning.decisive(node) & self.local), self.loops[node]
+        apart = independent(node, self)
 
         def run(frame: Frame, mask: Mask) -> Mask | None:
             outer, frame.broken = (frame.broken, frame.continued), None
@@ -189,6 +193,9 @@ class Code(Expressions):
             state: list[Any] = []
             turn = 0
             while active is not None:
+                if apart and pays(frame, loop, active, turn):
+                    active = leaving.part(go_on(frame, loop, active, run), None)
+                    break
                 # A turn that changes nothing repeats for ever: turns 2, 4, 8 ... are enough.
                 start = turn & (turn - 1) == 0
                 if start or (turn - 1) & (turn - 2) == 0:
@@ -220,6 +227,7 @@ class Code(Expressions):
             [self.value(a) for a in inner.iter.args] for inner in nest.loops[1:]
             if isinstance(inner.iter, ast.Call)]
         innermost = body if nest is None else self.bodies[nest.loops[-1]]
+        apart = independent(node, self)
 
         def run(frame: Frame, mask: Mask) -> Mask | None:
             start, stop, step = _range(bounds, frame, mask)
@@ -227,6 +235,9 @@ class Code(Expressions):
                     nest, innermost, frame, mask,
                     [(start, stop, step), *(_range(head, frame, mask) for head in heads)]):
                 return mask
+            return turns(frame, mask, start, stop, step)
+
+        def turns(frame: Frame, mask: Mask, start: Any, stop: Any, step: Any) -> Mask | None:
             outer, frame.broken = (frame.broken, frame.continued), None
             returned, leaving = frame.returned, Leaving(frame, loop, mask)
             active: Mask | None = mask
@@ -235,6 +246,10 @@ class Code(Expressions):
             if uniform:
                 trips = len(range(start, stop, step))
             while active is not None:
+                if apart and pays(frame, loop, active, n):
+                    active = leaving.part(
+                        go_on(frame, loop, active, turns, at, stop, step), None)
+                    break
                 if uniform:
                     if n == trips:
                         active = leaving.part(active, None)

@@ -33,6 +33,7 @@ class Expressions:
     """The part of a compiled function that computes values; ``of_x`` compiles an ``ast.X``."""
 
     body: Stmt
+    independent: bool  # see `compaction.independent`
 
     def __init__(self, kernel: Kernel, codes: dict[Kernel, Any],
                  trees: dict[Kernel, ast.FunctionDef]) -> None:

@@ -26,9 +26,10 @@ Bound = tuple[Mask | None, Any]  # in which threads a name is bound, and its val
 
 
 class Loop(NamedTuple):
-    """Names that a loop assigns, and those of them that may be read when it has ended."""
+    """Names that a loop assigns, mentions, and assigns for reads when it has ended."""
 
     assigned: tuple[str, ...]
+    mentioned: tuple[str, ...]
     kept: frozenset[str]
     line: int
 
@@ -50,7 +51,8 @@ def loops(tree: ast.FunctionDef) -> dict[ast.For | ast.While, Loop]:
                 later.subtract(_reads(node))
             assigned = sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)
                                and isinstance(n.ctx, ast.Store)})
-            found[node] = Loop(tuple(assigned), frozenset(
+            mentioned = sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)})
+            found[node] = Loop(tuple(assigned), tuple(mentioned), frozenset(
                 name for name in assigned if later[name] > 0 or name in watched), node.lineno)
             outermost = outermost or node
             if isinstance(node, ast.While):

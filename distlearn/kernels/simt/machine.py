@@ -332,7 +332,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
     races = GlobalRaces(math.prod(grid), threads)
     codes = codes_of(kernel, arguments)
     code = codes[kernel]
-    names = code.stored if not any(c is not code for c in codes.values()) else None
+    names = code.stored if all(c is code or c.independent for c in codes.values()) else None
     written = {a.memory for name, a in zip(kernel.parameters, arguments, strict=True)
                if isinstance(a, Global) and (names is None or name in names)}
     granule = min((size for c in codes.values() for size in c.dynamic), default=1)

@@ -177,7 +177,8 @@ class Space:
         self.trips, self.grid, self.block = trips, blocks, threads
         self.size, self.blocks = math.prod(self.shape), math.prod(trips) * math.prod(blocks)
         self.threads = math.prod(threads)
-        self.warps_per_block = -(-self.threads // WARP)
+        self.warps_per_block: int = (
+            -(-self.threads // WARP) if root is None else root.warps_per_block)
         self._masks: dict[tuple[Any, ...], Mask] = {}
         self.full = Mask(self, np.ones((1,) * 6, bool), True, 1)
         self._along: dict[int, Space] = {}
@@ -236,8 +237,26 @@ class Space:
 
     def place(self, lane: int) -> Place:
         """Block of the grid and thread of the block that a lane is, for errors."""
-        block = lane // self.threads % self.root.blocks
-        return {"block": int(self.root.numbers[block]), "thread": lane % self.threads}
+        return self.root.where(lane % self.root.size)
+
+    def where(self, lane: int) -> Place:
+        """The same of a space without loops."""
+        return {"block": int(self.numbers[lane // self.threads]), "thread": lane % self.threads}
+
+    @cached_property
+    def slots(self) -> Array:
+        """Where the lanes of a space without loops lie in rows of a warp each."""
+        block, thread = np.divmod(np.arange(self.size), self.threads)
+        found: Array = block * self.warps_per_block * WARP + thread
+        return found
+
+    @cached_property
+    def warps(self) -> Array:
+        """The number of the warp that each lane is of."""
+        rows = self.root.slots // WARP
+        loops = np.arange(math.prod(self.trips))[:, None]
+        found: Array = (loops * (int(rows[-1]) + 1) + rows).ravel()
+        return found
 
     def axis(self, name: str) -> Sym | int:
         """A thread's coordinate along an axis; 0 along an axis of one."""
@@ -307,8 +326,13 @@ class Space:
         shape = (*lead, *self.block) if lead else self.shape
         if array.shape != shape:
             array = np.broadcast_to(array, shape)
-        flat = array.reshape(-1, self.threads)
-        missing = self.warps_per_block * WARP - self.threads
-        if missing:
-            flat = np.pad(flat, ((0, 0), (0, missing)), constant_values=fill)
-        return flat.reshape(-1, WARP)
+        return self.root.spread(array.reshape(-1, self.threads), fill).reshape(-1, WARP)
+
+    def spread(self, blocks: Array, fill: Any) -> Array:
+        """Rows of the threads of a block with ``fill`` where its warps have none."""
+        width = self.warps_per_block * WARP
+        if width == self.threads:
+            return blocks
+        made = np.full((len(blocks), width), fill, blocks.dtype)
+        made[:, :self.threads] = blocks
+        return made
