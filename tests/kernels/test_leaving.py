@@ -290,3 +290,39 @@ def test_few_threads_go_on_alone(most, monkeypatch):
         assert found[0] == found[2]
     else:
         assert found[0][:2] == found[2][:2] == ("out_of_bounds", 3)
+
+
+WRITING = kernels_from_text("""\
+def f(out, ends, heads, table, shift):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    k = 0
+    if cuda.blockIdx.x % 2 == 0:
+        while k < ends[i]:
+            at = (i * 7 + k) % 50
+            old = cuda.atomic.exch(heads, at, k)
+            cuda.atomic.add(table, at, 1)
+            out[20 * i + k % 20 + shift] = old + k
+            out[20 * i + k % 20 + shift] += 1
+            k += 1
+        cuda.syncthreads()
+    out[20 * i] += k
+""")["f"]
+
+
+@pytest.mark.parametrize("shift", [0, 600])
+def test_few_threads_that_write(shift, monkeypatch):
+    """Atomics are in the order of threads, and races of these threads with others are seen."""
+    ends = np.where(np.arange(4000) % 41 == 5, np.arange(4000) % 57, np.arange(4000) % 3)
+    found = []
+    for executor, least in (("simt", 2048), ("simt", 1 << 60), ("oracle", 0)):
+        monkeypatch.setattr(compaction, "LEAST", least)
+        out = np.zeros(80600, np.int64)
+        heads, table = np.zeros(50, np.int64), np.zeros(50, np.int64)
+        try:
+            report = launch(WRITING, 40, 100, out, ends, heads, table, shift, executor=executor)
+            found.append((out.tobytes(), table.tobytes(), report.counters.by_line))
+        except KernelError as error:
+            found.append((error.kind, error.line, error.race_kinds, str(error)))
+    assert found[0] == found[1]
+    assert found[0][:-1] == found[2][:-1]
+    assert (found[0][0] == "global_race") == (shift == 600)

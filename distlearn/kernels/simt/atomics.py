@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from distlearn.kernels.atomics import changed, operand
-from distlearn.kernels.counters import WARP
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.oracle.arithmetic import narrow, plain
 from distlearn.kernels.simt.space import Mask, Space
@@ -19,7 +18,7 @@ UFUNCS: dict[str, np.ufunc] = {"add": np.add, "sub": np.subtract, "max": np.maxi
 
 def cost(space: Space, element: Array, lanes: Array) -> tuple[int, int]:
     """Requests of warps, and the lanes less one on the most wanted element of each, summed."""
-    warps = lanes // space.threads * space.warps_per_block + lanes % space.threads // WARP
+    warps = space.warps[lanes]
     order = np.lexsort((element, warps))
     warp, wanted = warps[order], element[order]
     new_warp = np.r_[True, warp[1:] != warp[:-1]]

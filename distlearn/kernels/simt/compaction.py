@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from distlearn.kernels.simt.expressions import Expressions
     from distlearn.kernels.simt.frame import Frame
     from distlearn.kernels.simt.leaving import Loop
-    from distlearn.kernels.simt.machine import Machine
 
 LEAST = 2048  # threads of a space that is worth leaving
 SHARE = 4  # of which at most one in so many is left
@@ -41,6 +40,8 @@ TURNS = 4  # of the loop, which take about as long as gathering
 
 class Gathered(Space):
     """Some lanes of another space, in their order."""
+
+    lasting = False
 
     def __init__(self, mask: Mask) -> None:
         self.origin, self.lanes = mask.space, mask.index
@@ -54,6 +55,15 @@ class Gathered(Space):
     def where(self, lane: int) -> Place:
         """Block of the grid and thread of the block that a lane is."""
         return self.origin.where(int(self.lanes[lane]))
+
+    def among_all(self, lanes: Array) -> Array:
+        """Lanes of this space by their numbers among all threads."""
+        return self.origin.among_all(self.lanes[lanes])
+
+    def narrowed(self, mask: Mask) -> Mask | None:
+        """Which threads of this space are in a mask of all threads."""
+        outer = self.origin.narrowed(mask)
+        return None if outer is None else self.mask(self._taken(outer.array), False)
 
     def spread(self, blocks: Array, fill: Any) -> Array:
         """Rows of these lanes with ``fill`` where their warps have others."""
@@ -112,16 +122,14 @@ class Gathered(Space):
 
 
 def independent(tree: ast.AST, code: Expressions) -> bool:
-    """Whether threads neither meet in these statements nor write to memory or local arrays."""
+    """Whether threads that run these statements neither meet nor have arrays of their own."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            return False
         if isinstance(node, ast.Call):
             callee = names.resolve(code.kernel, code.local, node.func)
             if isinstance(callee, Kernel):
                 if not code.codes[callee].independent:
                     return False
-            elif meets(callee):
+            elif meets(callee) and not names.path_of(callee).startswith("atomic."):
                 return False
     return True
 
@@ -131,14 +139,12 @@ def pays(frame: Frame, loop: Loop, mask: Mask, turn: int) -> bool:
     space, machine = mask.space, frame.machine
     return (mask.count * SHARE <= space.size and space.size >= LEAST and turn >= TURNS
             and not mask.static and machine.trial is None and machine.compiled is None
-            and all(_moves(machine, frame.value(name)) for name in loop.mentioned))
+            and all(_moves(frame.value(name)) for name in loop.mentioned))
 
 
-def _moves(machine: Machine, value: Any) -> bool:
+def _moves(value: Any) -> bool:
     if isinstance(value, tuple):
-        return all(_moves(machine, item) for item in value)
-    if isinstance(value, Global):
-        return value.memory not in machine.written
+        return all(map(_moves, value))
     return not isinstance(value, Local | Shared | Fragment)
 
 

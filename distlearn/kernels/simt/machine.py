@@ -295,7 +295,9 @@ def _split(accesses: list[Any], mask: Mask) -> tuple[list[Any], list[Any]]:
         return accesses, []
     mine, rest = [], []
     for access in plain(accesses):
-        inside, outside = access.mask.both(mask), access.mask.without(mask)
+        here = access.mask.space.narrowed(mask)
+        inside = None if here is None else access.mask.both(here)
+        outside = access.mask.without(here)
         if inside is not None:
             mine.append(access._replace(mask=inside))
         if outside is not None:
@@ -332,7 +334,7 @@ def run(kernel: Kernel, grid: Dim3, block: Dim3, arguments: list[Any],
     races = GlobalRaces(math.prod(grid), threads)
     codes = codes_of(kernel, arguments)
     code = codes[kernel]
-    names = code.stored if all(c is code or c.independent for c in codes.values()) else None
+    names = code.stored if all(c is code or not c.stored for c in codes.values()) else None
     written = {a.memory for name, a in zip(kernel.parameters, arguments, strict=True)
                if isinstance(a, Global) and (names is None or name in names)}
     granule = min((size for c in codes.values() for size in c.dynamic), default=1)

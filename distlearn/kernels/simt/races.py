@@ -36,7 +36,8 @@ class Access(NamedTuple):
     def key(self) -> Any:
         """What decides about conflicts, or None if it depends on data."""
         at = self.at if isinstance(self.at, int) else (self.at.vec, self.at.const)
-        static = self.mask.static and (isinstance(self.at, int) or self.at.vec.static)
+        static = self.mask.static and self.mask.space.lasting and (
+            isinstance(self.at, int) or self.at.vec.static)
         return (self.op, self.array.number, at, self.mask, self.epoch) if static else None
 
     def plain(self, depth: int, steps: tuple[int, ...]) -> Iterator[Access]:
@@ -52,6 +53,10 @@ class Access(NamedTuple):
     def together(self) -> Iterator[Access]:
         """Itself."""
         yield self
+
+    def words(self) -> tuple[Array, Array]:
+        """The elements of the active threads, and their lanes among all."""
+        return placed(self.mask.space, self.at, self.mask), self.mask.lanes
 
     @property
     def writes(self) -> bool:
@@ -270,7 +275,7 @@ class GlobalRaces:
         found = None
         for memory in sorted(written, key=lambda m: m.number):
             mine = [a for a in accesses if a.array is memory]
-            lanes = [(placed(space, a.at, a.mask), a.mask.index) for a in mine]
+            lanes = [a.words() for a in mine]
             assert isinstance(memory, Memory)
             owners, ops = self._of(memory), [a.op for a in mine]
             bad = conflicts(ops, [w for w, _ in lanes], [t for _, t in lanes], owners.scratch)
@@ -296,8 +301,7 @@ class GlobalRaces:
         for memory in {one.array: None for one in stores}:
             assert isinstance(memory, Memory)
             mine = [one for one in stores if one.array is memory]
-            lanes = [(placed(one.mask.space, one.at, one.mask), one.mask.index % space.size)
-                     for one in mine]
+            lanes = [one.words() for one in mine]
             owners = self._of(memory)
             bad = conflicts(["W"] * len(mine), [word for word, _ in lanes],
                             [lane for _, lane in lanes], owners.scratch)
@@ -392,9 +396,8 @@ class GlobalRaces:
                 return
             self.seen.add(key)
         assert isinstance(access.array, Memory)
-        self._of(access.array).note(
-            "R", placed(space, access.at, access.mask),
-            self._code(space, access, access.mask.index))
+        word, lane = access.words()
+        self._of(access.array).note("R", word, self._code(space, access, lane))
 
     def finish(self) -> None:
         """Raise what blocks do to each other.

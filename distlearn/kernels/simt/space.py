@@ -82,6 +82,12 @@ class Mask:
         array = self.array if self.array.shape == self.space.shape else self.flat
         return array.reshape(-1).nonzero()[0]
 
+    @property
+    def lanes(self) -> Array:
+        """The same without loops and with all threads in the space."""
+        root = self.space.root
+        return root.among_all(self.index % root.size if self.space.trips else self.index)
+
     def _known(self, key: Any, array: Any, static: bool) -> Mask | None:
         if not static:
             return self.space.mask(array(), False)
@@ -171,6 +177,8 @@ class Space:
     a launch after another.
     """
 
+    lasting = True  # what has been found out about its masks is looked up again
+
     def __init__(self, blocks: tuple[int, int, int], threads: tuple[int, int, int],
                  trips: tuple[int, ...] = (), root: Space | None = None) -> None:
         self.shape: tuple[int, ...] = (*trips, *blocks, *threads)  # z, y, x each
@@ -242,6 +250,14 @@ class Space:
     def where(self, lane: int) -> Place:
         """The same of a space without loops."""
         return {"block": int(self.numbers[lane // self.threads]), "thread": lane % self.threads}
+
+    def among_all(self, lanes: Array) -> Array:
+        """Lanes of this space by their numbers among all threads."""
+        return lanes
+
+    def narrowed(self, mask: Mask) -> Mask | None:
+        """Which threads of this space are in a mask of all threads."""
+        return mask
 
     @cached_property
     def slots(self) -> Array:
