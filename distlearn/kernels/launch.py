@@ -12,7 +12,7 @@ from distlearn.hardware import device as find_device
 from distlearn.kernels.counters import Counters, Flow
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Dim, Kernel, kernel
-from distlearn.kernels.memory import Global, bind
+from distlearn.kernels.memory import Global, bind, copied
 from distlearn.kernels.report import LaunchReport
 from distlearn.kernels.timing import Resources, predict, resources, work
 
@@ -81,10 +81,7 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
         raise KernelError("bad_launch", f"backend is {backend!r}; it is 'numpy' or 'cuda'")
     compiled = None
     if spec is not None:
-        copies = {id(a): a.copy() if isinstance(a, np.ndarray) else a for a in arguments}
-        compiled = compiled_counters(
-            function, blocks, threads, bind(function.parameters, tuple(
-                copies[id(a)] for a in arguments), function.name), shared_bytes)
+        compiled = compiled_counters(function, blocks, threads, copied(bound), shared_bytes)
     counters = _execute(executor, function, blocks, threads, bound, shared_bytes)
     prediction = None
     if spec is not None and compiled is not None:

@@ -26,6 +26,14 @@ def copy(out, a):
     i = cuda.grid(1)
     out[i] = a[i]
 
+def twice(low, whole, high):
+    i = cuda.grid(1)
+    before = low[i]
+    low[i] = before * float32(2.0)
+    high[i] = whole[i]
+    if whole[i] == before:
+        high[i] = before * before
+
 def staged(out, a):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -223,6 +231,25 @@ def test_what_is_not_used_is_not_carried():
     a, out = np.zeros(2**18, np.float32), np.zeros(256, np.float32)
     told = launch(KERNELS["copy"], 1, 256, out, a, device="A100-SXM4-80GB").prediction
     assert told.memory_s == pytest.approx(2 * 1024 / 2039e9)
+
+
+def test_views_are_predicted_as_they_lie():
+    """Elements 32 bytes apart: a warp's load takes 32 sectors, its store 4, of 32 bytes each."""
+    columns, rows = np.zeros((256, 8), np.float32), np.zeros((8, 256), np.float32, order="F")
+    for view in (columns[:, 3], columns.reshape(-1)[5::8], rows[2]):
+        report = launch(KERNELS["copy"], 2, 128, np.zeros(256, np.float32), view, device=A6000)
+        assert report.counters["global_load_sectors"] == 256
+        assert report.prediction.pipes["l2"] == 4 * (32 + 4) * 32 / 64  # of a block's 4 warps
+        assert report.prediction.requested_bytes == 8 * (32 + 4) * 32
+
+
+def test_prediction_runs_on_memory_of_its_own():
+    """Views that overlap still do: a thread that sees no change would multiply once more."""
+    whole = np.arange(64, dtype=np.float32) + 1
+    low, high = whole[:32], whole[32:]
+    report = launch(KERNELS["twice"], 1, 32, low, whole, high, device=A6000)
+    np.testing.assert_array_equal(whole, np.tile(np.arange(2, 66, 2), 2))
+    assert report.prediction.flops == report.counters["flops"] == 32
 
 
 def test_round_trips_and_double_buffering():
