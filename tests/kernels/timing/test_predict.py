@@ -243,6 +243,25 @@ def test_views_are_predicted_as_they_lie():
         assert report.prediction.requested_bytes == 8 * (32 + 4) * 32
 
 
+@pytest.mark.parametrize("name", ["coalesced", "shared_tiled", "register_1d"])
+def test_products_of_views_are_predicted_as_they_lie(name):
+    """A rung's prediction, of one tile, against that of the whole launch on the same matrices."""
+    rung, n = GEMM[name], 64
+    one, wide = np.zeros((n, n), np.float32), np.zeros((2 * n, 4 * n), np.float32)
+    times = {}
+    for what, a, b in (("rows", one, one), ("columns", one.T, np.asfortranarray(one)),
+                       ("part", wide[:n, n:2 * n], one), ("apart", one, wide[:n, ::4]),
+                       ("backwards", wide[n - 1::-1, :2 * n:2], one)):
+        C, report = rung.multiply(a, b, device=A6000)
+        whole = launch(rung, rung.grid(n, n), rung.block, a, b, C, np.float32(1), np.float32(0),
+                       device=A6000, needs=rung.needs).prediction
+        assert report.prediction.pipes == pytest.approx(whole.pipes), what
+        times[what] = report.prediction.time_s
+        assert times[what] == pytest.approx(whole.time_s), what
+    assert times["rows"] == times["part"] == rung.predict(n, n, n, A6000).time_s
+    assert times["columns"] > times["rows"]
+
+
 def test_prediction_runs_on_memory_of_its_own():
     """Views that overlap still do: a thread that sees no change would multiply once more."""
     whole = np.arange(64, dtype=np.float32) + 1
