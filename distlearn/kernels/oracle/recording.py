@@ -25,6 +25,7 @@ from distlearn.kernels.oracle.grid import Grid
 from distlearn.kernels.oracle.rewrite import rewrite
 from distlearn.kernels.oracle.thread import Key, Thread
 from distlearn.kernels.oracle.tiles import Tile
+from distlearn.kernels.shapes import check_dynamic
 
 
 class Touch(NamedTuple):
@@ -110,6 +111,7 @@ def record(function: Kernel, grid: Dim, block: Dim, *arguments: Any, at: int = 0
         If the launch has no such block or warp, or ``most`` is below 1.
     """
     blocks, threads = dim3(grid, "grid"), dim3(block, "block")
+    check_dynamic(shared_bytes)
     bound = copied(bind(function.parameters, arguments, function.name))
     count = threads[0] * threads[1] * threads[2]
     for name, value, end in (("at", at, blocks[0] * blocks[1] * blocks[2]),
