@@ -85,8 +85,8 @@ def check_callee(node: ast.Call, callee: Any) -> None:
     if callee is print or callee is breakpoint:
         why = ("the lines of all threads would mix" if callee is print
                else "threads do not stop alone")
-        refuse(node, f"{callee.__name__}() has no place in a kernel here: {why}. Store what you want "
-               "to see in an array, or step through a warp: "
+        refuse(node, f"{callee.__name__}() has no place in a kernel here: {why}. Store what you "
+               "want to see in an array, or step through a warp: "
                "WarpStepper(distlearn.kernels.oracle.record(kernel, grid, block, ...))")
 
 
