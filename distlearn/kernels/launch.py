@@ -12,8 +12,9 @@ from distlearn.hardware import device as find_device
 from distlearn.kernels.counters import Counters, Flow
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Dim, Kernel, kernel
-from distlearn.kernels.memory import Global, bind
+from distlearn.kernels.memory import Global, bind, copied
 from distlearn.kernels.report import LaunchReport
+from distlearn.kernels.shapes import check_dynamic
 from distlearn.kernels.timing import Resources, predict, resources, work
 
 __all__ = ["LaunchReport", "dim3", "launch"]
@@ -37,7 +38,8 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
         (x, y, z), x fastest.
     arguments : numpy arrays and numbers
     shared_bytes : int
-        Dynamic shared memory of a block: what ``cuda.shared.array(0, dtype)`` lies in.
+        Dynamic shared memory of a block: what ``cuda.shared.array(0, dtype)`` lies in. With the
+        static arrays at most what some GPU of the catalogue has.
     executor : {"simt", "oracle"}
         "simt" runs all threads at once on numpy; "oracle" one thread after another, slowly.
     device : DeviceSpec or str, optional
@@ -64,8 +66,7 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
                           f"block holds at most {MAX_THREADS}")
     if threads[2] > 64:
         raise KernelError("bad_launch", f"block {threads} has more than 64 threads along z")
-    if not isinstance(shared_bytes, int) or isinstance(shared_bytes, bool) or shared_bytes < 0:
-        raise KernelError("bad_launch", f"shared_bytes is {shared_bytes!r}; it is an integer >= 0")
+    check_dynamic(shared_bytes)
     spec = find_device(device) if isinstance(device, str) else device
     bound = bind(function.parameters, arguments, function.name)
     if backend == "cuda":
@@ -81,10 +82,7 @@ def launch(function: Kernel, grid: Dim, block: Dim, *arguments: Any,
         raise KernelError("bad_launch", f"backend is {backend!r}; it is 'numpy' or 'cuda'")
     compiled = None
     if spec is not None:
-        copies = {id(a): a.copy() if isinstance(a, np.ndarray) else a for a in arguments}
-        compiled = compiled_counters(
-            function, blocks, threads, bind(function.parameters, tuple(
-                copies[id(a)] for a in arguments), function.name), shared_bytes)
+        compiled = compiled_counters(function, blocks, threads, copied(bound), shared_bytes)
     counters = _execute(executor, function, blocks, threads, bound, shared_bytes)
     prediction = None
     if spec is not None and compiled is not None:

@@ -166,6 +166,14 @@ def bind(names: tuple[str, ...], arguments: tuple[Any, ...], kernel: str) -> lis
     return bound
 
 
+def copied(bound: list[Any]) -> list[Any]:
+    """Bound arguments with memories of their own: strides and what overlaps stay as they are."""
+    own = {value.memory: replace(value.memory, flat=value.memory.flat.copy())
+           for value in bound if isinstance(value, Global)}
+    return [replace(value, memory=own[value.memory]) if isinstance(value, Global) else value
+            for value in bound]
+
+
 def _bind_array(name: str, array: NDArray[Any],
                 owners: dict[tuple[int, int, int], Memory]) -> Global:
     item = array.itemsize

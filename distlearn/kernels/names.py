@@ -63,6 +63,33 @@ def refuse(node: ast.AST, what: str) -> NoReturn:
     raise KernelError("unsupported", what, line=getattr(node, "lineno", 0))
 
 
+_FLAG = "write a flag, failed[i] = 1, to an array and look at it after the launch"
+_NO_STATEMENTS = {
+    ast.Assert: "assert has no place in a kernel: a thread cannot stop a launch with an error. "
+                f"Instead, {_FLAG}; accesses out of bounds and races are found without",
+    ast.Raise: "raise has no place in a kernel: a thread cannot stop a launch with an error. "
+               f"Instead, {_FLAG}",
+    ast.Try: "try has no place in a kernel: nothing raises there that a kernel could catch. Test "
+             "with if what may go wrong",
+}
+
+
+def refuse_statement(node: ast.stmt) -> NoReturn:
+    """The error for a statement that kernels do not have."""
+    refuse(node, _NO_STATEMENTS.get(
+        type(node), f"{type(node).__name__} statements have no place in a kernel"))
+
+
+def check_callee(node: ast.Call, callee: Any) -> None:
+    """Refuse to watch a kernel from inside, and say how it is watched."""
+    if callee is print or callee is breakpoint:
+        why = ("the lines of all threads would mix" if callee is print
+               else "threads do not stop alone")
+        refuse(node, f"{callee.__name__}() has no place in a kernel here: {why}. Store what you "
+               "want to see in an array, or step through a warp: "
+               "WarpStepper(distlearn.kernels.oracle.record(kernel, grid, block, ...))")
+
+
 def local_names(tree: ast.FunctionDef) -> frozenset[str]:
     """Parameters, and every name that the function assigns."""
     names = {a.arg for a in tree.args.args}

@@ -123,11 +123,15 @@ class LaunchReport:
                 f"</td><td style='text-align:left;{shade}'><code style='white-space:pre;"
                 f"background:none;color:inherit'>{html.escape(line)}</code></td>"
                 f"<td style='text-align:left'>{html.escape(_counts(counts))}</td></tr>")
+        headings = "".join(f"<th scope='col' style='text-align:{side}'>{name}</th>"
+                           for name, side in (("line", "right"), ("share", "right"),
+                                              ("source", "left"), ("counted", "left")))
+        # JupyterLab gives a fixed width to code alone, not to pre, and aligns headings right.
         return (
-            f"<pre>{html.escape(str(self))}</pre><table><caption>Share of the requests, wavefronts,"
-            " sectors and operations of a launch that each line is charged; the darker, the more."
-            "</caption><thead><tr><th scope='col'>line</th><th scope='col'>share</th><th scope='col"
-            "'>source</th><th scope='col'>counted</th></tr></thead><tbody>" + "".join(lines)
+            f"<pre><code style='white-space:pre;background:none;color:inherit'>"
+            f"{html.escape(str(self))}</code></pre><table><caption>Share of the requests, "
+            "wavefronts, sectors and operations of a launch that each line is charged; the darker, "
+            f"the more.</caption><thead><tr>{headings}</tr></thead><tbody>" + "".join(lines)
             + "</tbody></table>")
 
     def __str__(self) -> str:

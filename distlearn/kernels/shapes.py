@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+from typing import Any
 
+from distlearn.hardware import devices
 from distlearn.kernels import names
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Kernel
@@ -27,12 +30,43 @@ def check_shapes(kernel: Kernel) -> None:
                           f"of {kernel.name}()", line=line)
 
 
-def check_static(size: int, line: int) -> None:
-    """Refuse more shared memory than a block's static arrays can have together, in bytes."""
+def check_static(size: int, dynamic: int, line: int) -> None:
+    """Refuse more shared memory than a block's static arrays can have together, in bytes.
+
+    Nor can a block have more than `most_shared` with its ``dynamic`` bytes.
+    """
     if size > STATIC_BYTES:
         raise KernelError("unsupported", f"the kernel uses too much shared data ({size:#x} bytes, "
                           f"{STATIC_BYTES:#x} max): 48 KiB for static arrays; cuda.shared.array(0, "
                           "...) has what the launch gives", line=line)
+    if size + dynamic > most_shared()[0]:
+        _refuse_shared(f"{dynamic:,} beside {size:,} of static arrays", line)
+
+
+def check_dynamic(shared_bytes: Any) -> None:
+    """Refuse dynamic shared memory that no launch can have, in bytes of a block."""
+    if not isinstance(shared_bytes, int) or isinstance(shared_bytes, bool) or shared_bytes < 0:
+        raise KernelError("bad_launch", f"shared_bytes is {shared_bytes!r}; it is an integer >= 0")
+    if shared_bytes > most_shared()[0]:
+        _refuse_shared(f"{shared_bytes:,}", 0)
+
+
+@functools.cache
+def most_shared() -> tuple[int, str]:
+    """The most shared memory of a block on any GPU of the catalogue, in bytes, and the GPU.
+
+    >>> most_shared()[0] // 1024
+    227
+    """
+    gpus = [spec for spec in devices() if spec.compute_capability is not None]
+    most = max(gpus, key=lambda spec: spec.sm.shared_per_block_optin)
+    return most.sm.shared_per_block_optin, most.name
+
+
+def _refuse_shared(given: str, line: int) -> None:
+    most, name = most_shared()
+    raise KernelError("bad_launch", f"shared_bytes is {given}; a block has at most {most:,} on any "
+                      f"GPU of the catalogue ({most // 1024} KiB: {name})", line=line)
 
 
 class _Shapes:

@@ -51,7 +51,7 @@ class BankConflictExplorer(Panel):
 
     label = "Bank conflicts, lane by lane"
     scripts: ClassVar[Sequence[str]] = (
-        "numbers.js", "panel.js", "lane_patterns.js", "bank_conflict_explorer.js")
+        "numbers.js", "player.js", "panel.js", "lane_patterns.js", "bank_conflict_explorer.js")
     mount = "mountBankConflictExplorer"
     picture = ("Lanes and the banks they read; left and right choose a lane, up and down move it "
                "by an element, Page Up and Page Down by a row of the tile, Delete puts it back")

@@ -46,7 +46,7 @@ class CoalescingExplorer(Panel):
 
     label = "Coalescing, lane by lane"
     scripts: ClassVar[Sequence[str]] = (
-        "numbers.js", "panel.js", "lane_patterns.js", "coalescing_explorer.js")
+        "numbers.js", "player.js", "panel.js", "lane_patterns.js", "coalescing_explorer.js")
     mount = "mountCoalescingExplorer"
     picture = ("Lanes and the memory they read; left and right choose a lane, up and down move it "
                "by an element, Page Up and Page Down by a line, Delete puts it back")

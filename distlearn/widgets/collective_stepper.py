@@ -60,7 +60,7 @@ class CollectiveStepper(Face):
 
     label = "Collective, step by step"
     scripts: ClassVar[Sequence[str]] = (
-        "numbers.js", "copy_text.js", "collective_svg.js", "collective_stepper.js")
+        "numbers.js", "copy_text.js", "player.js", "collective_svg.js", "collective_stepper.js")
     mount = "mountCollectiveStepper"
 
     def __init__(self, operation: str = "all_reduce", algorithm: str = "ring", p: int = 4,

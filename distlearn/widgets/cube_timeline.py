@@ -53,7 +53,7 @@ class CubeTimeline(Panel):
     """
 
     label = "Pipes of a cube core over time"
-    scripts: ClassVar[Sequence[str]] = ("numbers.js", "panel.js", "cube_timeline.js")
+    scripts: ClassVar[Sequence[str]] = ("numbers.js", "player.js", "panel.js", "cube_timeline.js")
     mount = "mountCubeTimeline"
     picture = "Pipes over time, a box an instruction; left and right choose an instruction"
     hint = ("Click an instruction, or use ← → to go through them; Home and End go to the ends. "

@@ -44,7 +44,7 @@ class OccupancyExplorer(Panel):
 
     label = "Occupancy of an SM"
     scripts: ClassVar[Sequence[str]] = (
-        "numbers.js", "panel.js", "occupancy.js", "occupancy_explorer.js")
+        "numbers.js", "player.js", "panel.js", "occupancy.js", "occupancy_explorer.js")
     mount = "mountOccupancyExplorer"
     picture = ("Occupancy against block size; left and right change the block by a warp, up and "
                "down the registers")

@@ -112,7 +112,7 @@ def switch(name: str, value: bool, note: str = "") -> str:
 
 
 def steps_of(step: int, last: int) -> str:
-    """Buttons and a slider to go through steps; the script's `stepKey` and `play` read them."""
+    """Buttons and a slider to go through steps, for the script's `stepKey` and `stepPlayer`."""
     buttons = "".join(
         f'<button type="button" data-go="{key}" aria-label="{words}">{name}</button>'
         for name, key, words in (("first", "Home", "first step"), ("back", "ArrowLeft",

@@ -68,7 +68,7 @@ class RooflineExplorer(Panel):
 
     label = "Roofline of a matrix product"
     scripts: ClassVar[Sequence[str]] = (
-        "numbers.js", "panel.js", "occupancy.js", "ladder.js", "roofline_explorer.js")
+        "numbers.js", "player.js", "panel.js", "occupancy.js", "ladder.js", "roofline_explorer.js")
     mount = "mountRooflineExplorer"
     picture = ("GFLOP/s over FLOP per byte; left and right choose a rung, up and down double and "
                "halve M, N and K")

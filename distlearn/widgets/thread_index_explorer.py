@@ -37,7 +37,8 @@ It takes A[35], element 35 of 36.'
     """
 
     label = "Threads, blocks and the elements they take"
-    scripts: ClassVar[Sequence[str]] = ("numbers.js", "panel.js", "thread_index_explorer.js")
+    scripts: ClassVar[Sequence[str]] = (
+        "numbers.js", "player.js", "panel.js", "thread_index_explorer.js")
     mount = "mountThreadIndexExplorer"
     picture = ("Threads over the array; the arrow keys choose a thread, Page Up and Page Down go "
                "through z")

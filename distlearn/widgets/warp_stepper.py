@@ -43,7 +43,7 @@ class WarpStepper(Panel):
     """
 
     label = "A warp, step by step"
-    scripts: ClassVar[Sequence[str]] = ("numbers.js", "panel.js", "warp_stepper.js")
+    scripts: ClassVar[Sequence[str]] = ("numbers.js", "player.js", "panel.js", "warp_stepper.js")
     mount = "mountWarpStepper"
     picture = ("Lanes, registers and shared memory; left and right go through the steps, up and "
                "down choose a lane")

@@ -234,6 +234,23 @@ def test_named_errors(body, kind, executor):
 
 
 @pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("body", "why", "instead"), [
+    ("print(i)", "print.* threads would mix", r"in an array, .*WarpStepper\(.*record\("),
+    ("print(f'thread {i}', a[i])", "print.* threads would mix", "in an array"),
+    ("breakpoint()", "breakpoint.* do not stop alone", "step through a warp"),
+    ("assert a[i] > 0, 'no'", "assert.* cannot stop a launch", "failed.* after the launch"),
+    ("raise ValueError(i)", "raise.* cannot stop a launch", r"failed\[i\] = 1"),
+    ("try:\n        a[i] = 1\n    finally:\n        pass", "try.* nothing raises", "with if"),
+    ("del i", "Delete statements", ""),
+])
+def test_what_cannot_be_says_why_and_what_instead(body, why, instead, executor):
+    kernel = kernels_from_text(f"def f(a):\n    i = cuda.grid(1)\n    {body}\n")["f"]
+    with pytest.raises(KernelError, match=f"{why}.*{instead}") as caught:
+        launch(kernel, 1, 8, np.ones(8), executor=executor)
+    assert (caught.value.kind, caught.value.line) == ("unsupported", 3)
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
 def test_atomics_and_shuffles(executor):
     text = textwrap.dedent("""\
         def half(x):

@@ -131,3 +131,13 @@ def test_what_cannot_be_recorded(options: dict[str, Any], message: str) -> None:
         record(lengths, 1, 32, np.ones(32, int), np.ones(32, int), **options)
     with pytest.raises(KernelError, match="takes 2 arguments"):
         record(lengths, 1, 32)
+
+
+def test_arguments_that_overlap_still_do() -> None:
+    text = ("def f(out, a):\n    i = cuda.grid(1)\n    out[i] = a[i] * 2\n    seen = a[i]\n"
+            "    out[i] = seen\n")
+    whole = np.arange(64, dtype=np.float32)
+    for out, a in ((whole, whole), (whole[1::2], whole[1::2])):
+        one = record(kernels_from_text(text)["f"], 1, 32, out, a)
+        assert one.steps[-1].registers["seen"] == [2 * x for x in a[:32]]
+    np.testing.assert_array_equal(whole, np.arange(64))  # it ran on copies

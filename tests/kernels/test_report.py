@@ -49,21 +49,31 @@ def test_notebooks_get_a_table_with_headings_and_escaped_source(report):
     class Reader(HTMLParser):
         def __init__(self):
             super().__init__()
-            self.open, self.cells, self.code = [], [], []
+            self.open, self.cells, self.code, self.told = [], [], [], ""
+            self.headings = []
 
         def handle_starttag(self, tag, attributes):
             self.open.append(tag)
             self.cells += [dict(attributes)] if tag == "td" else []
+            self.headings += [dict(attributes)] if tag == "th" else []
 
         def handle_endtag(self, tag):
             assert self.open.pop() == tag
 
         def handle_data(self, data):
-            self.code += [data] if self.open[-1] == "code" else []
+            if self.open == ["pre", "code"]:
+                self.told += data
+            elif self.open[-1] == "code":
+                self.code += [data]
 
     reader = Reader()
     reader.feed(report._repr_html_())
     assert not reader.open
+    assert reader.told == str(report)
+    side = re.compile(r"text-align:(\w+)")
+    assert [side.search(cell["style"])[1] for cell in reader.cells[:4]] \
+        == [side.search(heading["style"])[1] for heading in reader.headings] \
+        == ["right", "right", "left", "left"]
     assert "".join(f"{line}\n" for line in reader.code) == TEXT
     assert SHADES[-1][1] in reader.cells[4 * 2 + 2]["style"]
 

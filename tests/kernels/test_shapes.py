@@ -3,10 +3,13 @@
 Each row was compiled with numba-cuda 0.30 for sm_80; constant expressions are taken here alone.
 """
 
+import textwrap
+
 import numpy as np
 import pytest
 
 from distlearn.kernels import KernelError, kernels_from_text, launch
+from distlearn.kernels.oracle import record
 
 HEAD = """
 N, T = 8, (4, 2)
@@ -80,6 +83,31 @@ def test_static_arrays_have_48_kib(executor):
                                "    s[25000] = 3\n    A[0] = s[25000]\n")["f"]
     launch(kernel, 1, 1, A, shared_bytes=100 * 1024, executor=executor)
     assert A[0] == 3
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_a_block_has_227_kib_at_most(executor):
+    """CUDA C++ Programming Guide, table 27: the largest of any part, on 9.0 and 10.x."""
+    text = """
+        def f(A):
+            d = cuda.shared.array(0, float32)
+            d[58111] = 3
+            A[0] = d[58111]
+        def g(A):
+            s = cuda.shared.array(256, float32)
+            s[0] = 3
+            A[0] = s[0]
+        """
+    kernels, A = kernels_from_text(textwrap.dedent(text)), np.zeros(1)
+    for name, dynamic in (("f", 227 * 1024), ("g", 226 * 1024)):
+        A[0] = 0
+        launch(kernels[name], 1, 1, A, shared_bytes=dynamic, executor=executor)
+        assert A[0] == 3
+        with pytest.raises(KernelError, match="at most 232,448 on any GPU") as caught:
+            launch(kernels[name], 1, 1, A, shared_bytes=dynamic + 1, executor=executor)
+        assert (caught.value.kind, caught.value.line) == ("bad_launch", 7 if name == "g" else 0)
+    with pytest.raises(KernelError, match="at most 232,448 on any GPU"):
+        record(kernels["f"], 1, 1, A, shared_bytes=227 * 1024 + 1)
 
 
 @pytest.mark.parametrize("executor", ["simt", "oracle"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -19,6 +19,7 @@ from distlearn.kernels.report import LaunchReport
 from distlearn.kernels.timing import Prediction, Resources, Work, predict, resources, work
 
 Array = NDArray[Any]
+Strides = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
 
 
 class Gemm(Kernel):
@@ -65,7 +66,7 @@ class Gemm(Kernel):
         if registers is not None:
             self.needs = self.needs._replace(registers_per_thread=registers)
         self.published = dict(published or {})
-        self._samples: dict[tuple[int, int, int], dict[str, float]] = {}
+        self._samples: dict[tuple[int, *tuple[_Layout, ...]], dict[str, float]] = {}
 
     def grid(self, M: int, N: int) -> tuple[int, ...]:
         """Blocks that cover an M x N result."""
@@ -120,7 +121,7 @@ class Gemm(Kernel):
         if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or 0 in (*a.shape, *b.shape):
             raise ValueError(f"op(A) must be (M, K) and op(B) (K, N), none of them 0; got shapes "
                              f"{a.shape} and {b.shape}")
-        M, N = a.shape[0], b.shape[1]
+        (M, K), N = a.shape, b.shape[1]
         if C is None:
             if beta != 0:
                 raise ValueError(f"beta={beta!r} needs a C to multiply; got C=None")
@@ -131,11 +132,12 @@ class Gemm(Kernel):
         if self.splits > 1:
             result[...] = beta * result if beta else 0
         scalars = np.array([alpha, beta], self.result_dtype)
-        report = launch(self, self.grid(M, N), self.block, self._operand(a, self.dtype),
-                        self._operand(b, self.dtype), result, *scalars, executor=executor,
-                        backend=backend)
+        a, b = (self._operand(x, self.dtype) for x in (a, b))
+        report = launch(self, self.grid(M, N), self.block, a, b, result, *scalars,
+                        executor=executor, backend=backend)
         if device is not None:
-            report = replace(report, prediction=self.predict(M, N, a.shape[1], device))
+            report = replace(report, prediction=self.predict(
+                M, N, K, device, strides=(_strides(a), _strides(b), _strides(result))))
         return result[:M, :N], report
 
     def _operand(self, array: Array, dtype: np.dtype[Any], copy: bool = False) -> Array:
@@ -148,47 +150,84 @@ class Gemm(Kernel):
         return whole
 
     def predict(self, M: int, N: int, K: int, device: DeviceSpec | str, *,
-                needs: Resources | None = None) -> Prediction:
+                needs: Resources | None = None, strides: Strides | None = None) -> Prediction:
         """The time of an M x N x K product on a device.
 
         Parameters
         ----------
         needs : Resources, optional
             Registers and shared bytes, if they are others than the rung's.
+        strides : optional
+            As `work`.
         """
-        return predict(self.work(M, N, K), needs or self.needs, device, self.dtype)
+        return predict(self.work(M, N, K, strides), needs or self.needs, device, self.dtype)
 
-    def work(self, M: int, N: int, K: int) -> Work:
+    def work(self, M: int, N: int, K: int, strides: Strides | None = None) -> Work:
         """What the average block of an M x N x K product does.
 
         One block is run for two short K; every counter of a tile kernel is a straight line in the
         number of steps along K, which is then followed to the K asked for. Tiles at the edges of C
         take as long as whole ones (tile quantisation).
+
+        Parameters
+        ----------
+        strides : optional
+            Elements from a row to the next and from a column to the next, of A, B and C: by
+            default ((K, 1), (N, 1), (N, 1)).
         """
         step = self.tile[2]
         steps = -(-K // step) / self.splits
-        few, more = (self._sample(k * step * self.splits, N, K) for k in (2, 3))
+        strides = strides or ((K, 1), (N, 1), (N, 1))
+        few, more = (self._sample(k * step * self.splits, strides) for k in (2, 3))
         one = {name: (few.get(name, 0) + (n - few.get(name, 0)) * (steps - 2)) / self.splits
                for name, n in more.items()}
         blocks = int(np.prod(self.grid(M, N)))
         sizes = (M * K + K * N) * self.dtype.itemsize + M * N * self.result_dtype.itemsize
         return work(one, blocks, int(np.prod(self.block)), sizes)
 
-    def _sample(self, depth: int, N: int, K: int) -> dict[str, float]:
+    def _sample(self, depth: int, strides: Strides) -> dict[str, float]:
         """Counters and flow of the blocks of one tile, with rows as far apart as they will be."""
         rows, columns, _ = self.tile
-        pitches = _pitch(depth, K, self.dtype), _pitch(columns, N, self.dtype)
-        known = self._samples.get((depth, *pitches))
+        shapes = (rows, depth), (depth, columns), (rows, columns)
+        dtypes = self.dtype, self.dtype, self.result_dtype
+        layouts = tuple(map(_layout, shapes, strides, dtypes))
+        known = self._samples.get((depth, *layouts))
         if known is not None:
             return known
-        A = np.zeros((rows, pitches[0]), self.dtype)[:, :depth]
-        B = np.zeros((depth, pitches[1]), self.dtype)[:, :columns]
-        C = np.zeros((rows, pitches[1]), self.result_dtype)[:, :columns]
         scalars = np.array([1, 0], self.result_dtype)
-        arguments = bind(self.parameters, (A, B, C, *scalars), self.name)
-        found = self._samples[depth, *pitches] = compiled_counters(
+        arguments = bind(self.parameters, (*map(_zeros, shapes, layouts, dtypes), *scalars),
+                         self.name)
+        found = self._samples[depth, *layouts] = compiled_counters(
             self, dim3(self.grid(rows, columns), "grid"), dim3(self.block, "block"), arguments)
         return found
+
+
+class _Layout(NamedTuple):
+    """Where a matrix lies: in elements, along its rows or, turned, along its columns."""
+
+    pitch: int  # from one row to the next
+    step: int  # from one element of a row to the next
+    turned: bool
+
+
+def _strides(matrix: Array) -> tuple[int, int]:
+    """In elements; backwards is as far as forwards."""
+    down, right = (abs(stride) // matrix.itemsize for stride in matrix.strides)
+    return down, right
+
+
+def _layout(shape: tuple[int, int], strides: tuple[int, int], dtype: np.dtype[Any]) -> _Layout:
+    """A layout for a matrix of this shape that touches memory as the strides would."""
+    turned = strides[0] < strides[1]
+    far, near = strides[::-1] if turned else strides
+    step = max(near, 1)
+    return _Layout(_pitch(shape[not turned] * step, far, dtype), step, turned)
+
+
+def _zeros(shape: tuple[int, int], layout: _Layout, dtype: np.dtype[Any]) -> Array:
+    rows, columns = shape[::-1] if layout.turned else shape
+    whole = np.zeros((rows, layout.pitch), dtype)[:, :columns * layout.step:layout.step]
+    return whole.T if layout.turned else whole
 
 
 def _pitch(columns: int, wanted: int, dtype: np.dtype[Any]) -> int:

@@ -18,13 +18,14 @@ from distlearn.kernels.counters import WARP
 from distlearn.kernels.errors import KernelError
 from distlearn.kernels.kernel import Dim, Kernel
 from distlearn.kernels.launch import dim3
-from distlearn.kernels.memory import Global, bind
+from distlearn.kernels.memory import Global, bind, copied
 from distlearn.kernels.oracle.arrays import Small
 from distlearn.kernels.oracle.block import Block
 from distlearn.kernels.oracle.grid import Grid
 from distlearn.kernels.oracle.rewrite import rewrite
 from distlearn.kernels.oracle.thread import Key, Thread
 from distlearn.kernels.oracle.tiles import Tile
+from distlearn.kernels.shapes import check_dynamic
 
 
 class Touch(NamedTuple):
@@ -110,8 +111,8 @@ def record(function: Kernel, grid: Dim, block: Dim, *arguments: Any, at: int = 0
         If the launch has no such block or warp, or ``most`` is below 1.
     """
     blocks, threads = dim3(grid, "grid"), dim3(block, "block")
-    copies = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
-    bound = bind(function.parameters, copies, function.name)
+    check_dynamic(shared_bytes)
+    bound = copied(bind(function.parameters, arguments, function.name))
     count = threads[0] * threads[1] * threads[2]
     for name, value, end in (("at", at, blocks[0] * blocks[1] * blocks[2]),
                              ("warp", warp, -(-count // WARP))):

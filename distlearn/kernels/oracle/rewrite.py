@@ -67,7 +67,7 @@ class _Rewriter:
                 made += self.step(node)
             method = getattr(self, "do_" + type(node).__name__.lower(), None)
             if method is None:
-                names.refuse(node, f"{type(node).__name__} statements have no place in a kernel")
+                names.refuse_statement(node)
             result: list[ast.stmt] = method(node)
             for statement in result:  # an error's line is that where the statement begins
                 made.append(ast.copy_location(statement, node))
@@ -228,6 +228,7 @@ class _Rewriter:
 
     def of_call(self, node: ast.Call) -> ast.expr:
         callee = names.resolve(self.kernel, self.local, node.func)
+        names.check_callee(node, callee)
         line = ast.Constant(node.lineno)
         arguments = [self.value(a) for a in node.args]
         path = names.path_of(callee)

@@ -160,7 +160,7 @@ class Thread(Computing):
         made = self.block.shared((id(self.lines), site), shape_of(shape, line, "shared.array"),
                                  element_type(dtype, line), name)
         check_static(sum(array.flat.nbytes for key, array in self.block.arrays.items()
-                         if key != DYNAMIC), line)
+                         if key != DYNAMIC), self.block.grid.shared_bytes, line)
         return made
 
     def local(self, site: int, shape: Any, dtype: Any) -> Small:

@@ -201,7 +201,7 @@ def _shared(frame: Frame, line: int, node: ast.Call, a: list[Any], mask: Mask, d
         arrays[node] = Storage(frame.space, len(arrays), math.prod(shape), kind.itemsize,
                                declared, shape)
         check_static(sum(array.size * array.granule for key, array in arrays.items()
-                         if key != "dynamic"), line)
+                         if key != "dynamic"), machine.dynamic_bytes, line)
     return Shared.over(arrays[node], kind, shape)
 
 

@@ -56,7 +56,7 @@ class Code(Expressions):
         for node in statements:
             method = getattr(self, "do_" + type(node).__name__.lower(), None)
             if method is None:
-                names.refuse(node, f"{type(node).__name__} statements have no place in a kernel")
+                names.refuse_statement(node)
             made.append(method(node))
 
         def run(frame: Frame, mask: Mask) -> Mask | None:

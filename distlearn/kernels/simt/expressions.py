@@ -229,6 +229,7 @@ class Expressions:
     def of_call(self, node: ast.Call) -> Expr:
         """Compile ``call``."""
         callee = names.resolve(self.kernel, self.local, node.func)
+        names.check_callee(node, callee)
         arguments = [self.value(a) for a in node.args]
         path = names.path_of(callee)
         names.check_arguments(node, path, callee)

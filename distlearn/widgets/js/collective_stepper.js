@@ -35,7 +35,7 @@ function mountCollectiveStepper(root, data) {
   var scroll = one(".dl-scroll"), pointed = one(".dl-pointed"), details = one("details");
   var words = one(".dl-words");
   var hint = pointed.textContent, buttons = {}, shown = null, frame = null, drawnWidth = 0;
-  var playing = 0, pending = 0;
+  var pending = 0;
   Array.prototype.forEach.call(root.querySelectorAll("[data-go]"), function (button) {
     buttons[button.getAttribute("data-go")] = button;
   });
@@ -52,7 +52,7 @@ function mountCollectiveStepper(root, data) {
   function choose() {
     var found = data.traces[operation.value][algorithm.value][ranks.value];
     var refused = typeof found === "string", message = one(".dl-message");
-    stop();
+    player.stop();
     ranks.parentNode.querySelector("output").textContent = ranks.value;
     message.textContent = refused ? found : "";
     message.hidden = !refused;
@@ -128,24 +128,11 @@ function mountCollectiveStepper(root, data) {
     show(moving);
   }
 
-  function stop() {
-    clearInterval(playing);
-    playing = 0;
-    buttons.play.textContent = "play";
-    buttons.play.setAttribute("aria-label", "play the steps");
-  }
-
-  function play() {
-    if (playing) { stop(); return; }
-    buttons.play.textContent = "pause";
-    buttons.play.setAttribute("aria-label", "pause");
-    var done = Number(slider.value) === shown.steps;
-    go(done ? 0 : Number(slider.value) + 1, !done);
-    playing = setInterval(function () {
-      if (!document.contains(root) || Number(slider.value) >= shown.steps) { stop(); return; }
-      go(Number(slider.value) + 1, true);
-    }, 1500);
-  }
+  var player = stepPlayer(root, buttons.play, function () {
+    if (Number(slider.value) === shown.steps) { return false; }
+    go(Number(slider.value) + 1, true);
+    return true;
+  }, function () { go(0, false); });
 
   var actions = {
     first: function () { go(0, false); },
@@ -154,17 +141,17 @@ function mountCollectiveStepper(root, data) {
     last: function () { go(shown.steps, false); }
   };
   Object.keys(actions).forEach(function (name) {
-    buttons[name].addEventListener("click", function () { stop(); actions[name](); });
+    buttons[name].addEventListener("click", function () { player.stop(); actions[name](); });
   });
-  buttons.play.addEventListener("click", play);
+  buttons.play.addEventListener("click", player.play);
   var keys = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last" };
   scroll.addEventListener("keydown", function (press) {
     if (!(press.key in keys) || press.altKey || press.ctrlKey || press.metaKey) { return; }
     press.preventDefault();
-    stop();
+    player.stop();
     actions[keys[press.key]]();
   });
-  slider.addEventListener("input", function () { stop(); show(false); });
+  slider.addEventListener("input", function () { player.stop(); show(false); });
   operation.addEventListener("input", function () { chooseAlgorithms(); choose(); });
   algorithm.addEventListener("input", choose);
   ranks.addEventListener("input", choose);

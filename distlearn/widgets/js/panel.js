@@ -51,38 +51,22 @@ function mountPanel(root, setting, explorer) {
     }, 700);
   }
 
-  // Steps go by themselves until the last, or until the reader does something; nothing glides.
-  var playing = 0, player = one('[data-go="play"]');
-
-  function stop() {
-    if (!playing) { return; }
-    clearInterval(playing);
-    playing = 0;
-    player.textContent = "play";
-    player.setAttribute("aria-label", "play the steps");
-  }
-
-  function forward() {
+  // Only panels with steps have the button; nothing glides.
+  var play = one('[data-go="play"]');
+  var player = stepPlayer(root, play, function () {
     var before = setting.step;
     explorer.key(setting, "ArrowRight");
-    if (!document.contains(root) || setting.step === before) { stop(); return; }
+    if (setting.step === before) { return false; }
     show();
-  }
-
-  function play() {
-    if (playing) { stop(); return; }
-    var before = setting.step;
-    explorer.key(setting, "ArrowRight");
-    if (setting.step === before) { explorer.key(setting, "Home"); }  // again, from the start
+    return true;
+  }, function () {
+    explorer.key(setting, "Home");
     show();
-    playing = setInterval(forward, 1500);
-    player.textContent = "pause";
-    player.setAttribute("aria-label", "pause");
-  }
+  });
 
   inputs.forEach(function (input) {
     input.addEventListener("input", function () {
-      stop();
+      player.stop();
       var value = read(input);
       if (input.type === "number" && !(input.value !== "" && input.validity.valid)) { return; }
       setting[input.name] = value;
@@ -98,7 +82,7 @@ function mountPanel(root, setting, explorer) {
       return;
     }
     press.preventDefault();
-    stop();
+    player.stop();
     show();
   });
   scroll.addEventListener("click", function (event) {
@@ -112,8 +96,8 @@ function mountPanel(root, setting, explorer) {
   });
   Array.prototype.forEach.call(root.querySelectorAll("[data-go]"), function (button) {
     button.addEventListener("click", function () {
-      if (button === player) { play(); return; }
-      stop();
+      if (button === play) { player.play(); return; }
+      player.stop();
       explorer.key(setting, button.getAttribute("data-go"));
       show();
     });

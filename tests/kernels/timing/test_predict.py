@@ -26,6 +26,14 @@ def copy(out, a):
     i = cuda.grid(1)
     out[i] = a[i]
 
+def twice(low, whole, high):
+    i = cuda.grid(1)
+    before = low[i]
+    low[i] = before * float32(2.0)
+    high[i] = whole[i]
+    if whole[i] == before:
+        high[i] = before * before
+
 def staged(out, a):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -223,6 +231,44 @@ def test_what_is_not_used_is_not_carried():
     a, out = np.zeros(2**18, np.float32), np.zeros(256, np.float32)
     told = launch(KERNELS["copy"], 1, 256, out, a, device="A100-SXM4-80GB").prediction
     assert told.memory_s == pytest.approx(2 * 1024 / 2039e9)
+
+
+def test_views_are_predicted_as_they_lie():
+    """Elements 32 bytes apart: a warp's load takes 32 sectors, its store 4, of 32 bytes each."""
+    columns, rows = np.zeros((256, 8), np.float32), np.zeros((8, 256), np.float32, order="F")
+    for view in (columns[:, 3], columns.reshape(-1)[5::8], rows[2]):
+        report = launch(KERNELS["copy"], 2, 128, np.zeros(256, np.float32), view, device=A6000)
+        assert report.counters["global_load_sectors"] == 256
+        assert report.prediction.pipes["l2"] == 4 * (32 + 4) * 32 / 64  # of a block's 4 warps
+        assert report.prediction.requested_bytes == 8 * (32 + 4) * 32
+
+
+@pytest.mark.parametrize("name", ["coalesced", "shared_tiled", "register_1d"])
+def test_products_of_views_are_predicted_as_they_lie(name):
+    """A rung's prediction, of one tile, against that of the whole launch on the same matrices."""
+    rung, n = GEMM[name], 64
+    one, wide = np.zeros((n, n), np.float32), np.zeros((2 * n, 4 * n), np.float32)
+    times = {}
+    for what, a, b in (("rows", one, one), ("columns", one.T, np.asfortranarray(one)),
+                       ("part", wide[:n, n:2 * n], one), ("apart", one, wide[:n, ::4]),
+                       ("backwards", wide[n - 1::-1, :2 * n:2], one)):
+        C, report = rung.multiply(a, b, device=A6000)
+        whole = launch(rung, rung.grid(n, n), rung.block, a, b, C, np.float32(1), np.float32(0),
+                       device=A6000, needs=rung.needs).prediction
+        assert report.prediction.pipes == pytest.approx(whole.pipes), what
+        times[what] = report.prediction.time_s
+        assert times[what] == pytest.approx(whole.time_s), what
+    assert times["rows"] == times["part"] == rung.predict(n, n, n, A6000).time_s
+    assert times["columns"] > times["rows"]
+
+
+def test_prediction_runs_on_memory_of_its_own():
+    """Views that overlap still do: a thread that sees no change would multiply once more."""
+    whole = np.arange(64, dtype=np.float32) + 1
+    low, high = whole[:32], whole[32:]
+    report = launch(KERNELS["twice"], 1, 32, low, whole, high, device=A6000)
+    np.testing.assert_array_equal(whole, np.tile(np.arange(2, 66, 2), 2))
+    assert report.prediction.flops == report.counters["flops"] == 32
 
 
 def test_round_trips_and_double_buffering():
