@@ -18,10 +18,10 @@ from distlearn.kernels.counters import WARP
 from distlearn.kernels.errors import Place
 from distlearn.kernels.kernel import Kernel
 from distlearn.kernels.memory import Global
-from distlearn.kernels.simt import frame as frames
 from distlearn.kernels.simt.access import Shared
 from distlearn.kernels.simt.branches import Branches
 from distlearn.kernels.simt.carried import meets
+from distlearn.kernels.simt.frame import Frame
 from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.numbers import select
 from distlearn.kernels.simt.space import Mask, Space
@@ -30,7 +30,6 @@ from distlearn.kernels.simt.vectors import Array, Sym
 
 if TYPE_CHECKING:
     from distlearn.kernels.simt.expressions import Expressions
-    from distlearn.kernels.simt.frame import Frame
     from distlearn.kernels.simt.leaving import Loop
 
 LEAST = 2048  # threads of a space that is worth leaving
@@ -158,7 +157,7 @@ def go_on(frame: Frame, loop: Loop, mask: Mask, rest: Callable[..., Mask | None]
     before = machine.space, machine.places, machine.branches
     machine.space, machine.branches = space, Branches(space)
     machine.places = {name: space.gather(value) for name, value in machine.places.items()}
-    inner = frames.Frame(machine, {}, frame.path)
+    inner = Frame(machine, {}, frame.path)
     for name in loop.mentioned:
         bound = frame.bound.get(name)
         here = None if bound is None else space.bound(bound, mask)
