@@ -79,7 +79,7 @@ _CLOSER = {
     ("unsupported", "whole array"): _ONE_THREAD,
     ("unsupported", "indices for an array"): _ONE_THREAD,
     ("unsupported", "MatMult"): _ONE_THREAD,
-    ("unsupported", "Raise statements"):
+    ("unsupported", "raise has no place"):
         "Take out the line with `raise`: your code takes its place.",
     ("unsupported", "is not modelled"):
         "`cuda.threadIdx`, `blockIdx`, `blockDim` and `gridDim` have the parts `.x`, `.y` and "
