@@ -195,9 +195,9 @@ class Block:
         """Races and uninitialised reads of the interval that ends; begins the next one."""
         found: list[Located] = []
         for space, kind in (("shared", "race"), ("global", "global_race")):
-            kinds, pairs = self.interval.races(space, self.ordered)
-            if kinds and not found:
-                a, b, word = min(pairs)
+            kinds, pair = self.interval.races(space, self.ordered)
+            if pair is not None and not found:
+                a, b, word = pair
                 memories: list[Memory] | list[Small] = list(
                     self.grid.memories.values()) if space == "global" else list(
                         self.arrays.values())
