@@ -326,3 +326,40 @@ def test_few_threads_that_write(shift, monkeypatch):
     assert found[0] == found[1]
     assert found[0][:-1] == found[2][:-1]
     assert (found[0][0] == "global_race") == (shift == 600)
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_threads_that_meet_wait_for_what_others_change(executor):
+    """Numbers sorted by neighbours until nobody has exchanged any; then one that never ends."""
+    f = kernels_from_text("""\
+def f(out, turns, least):
+    s = cuda.shared.array(16, int32)
+    t = cuda.threadIdx.x
+    s[t] = out[t]
+    cuda.syncthreads()
+    changed = 1
+    turn = 0
+    while changed > least:
+        mine = 0
+        for phase in range(2):
+            j = 2 * t + phase
+            if j + 1 < 16:
+                if s[j] > s[j + 1]:
+                    h = s[j]
+                    s[j] = s[j + 1]
+                    s[j + 1] = h
+                    mine = 1
+            cuda.syncthreads()
+        changed = cuda.syncthreads_or(mine)
+        turn += 1
+    out[t] = s[t]
+    turns[t] = turn
+""")["f"]
+    mixed = np.array([3, 14, 1, 5, 9, 2, 6, 7, 8, 10, 11, 12, 13, 4, 15, 0], np.int32)
+    out, turns = mixed.copy(), np.zeros(16, np.int32)
+    launch(f, 1, 16, out, turns, 0, executor=executor)
+    assert out.tolist() == sorted(mixed.tolist())
+    assert turns.tolist() == [9] * 16  # 16 phases for 15 places, and a turn that sees no change
+    with pytest.raises(KernelError) as caught:
+        launch(f, 1, 16, out, turns, -1, executor=executor)
+    assert (caught.value.kind, caught.value.line, caught.value.thread) == ("spin_wait", 8, 0)

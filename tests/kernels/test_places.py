@@ -3,6 +3,7 @@
 import re
 import textwrap
 import tracemalloc
+from time import process_time
 
 import numpy as np
 import pytest
@@ -87,6 +88,40 @@ def test_races_name_array_word_and_lines(body, says, executor):
         launch(kernel(body), 2, 8, *arrays(), executor=executor)
     assert all(word in str(caught.value).replace("blocks 0", "block 0").replace(
         "and 1 (", "and block 1 (") for word in says), caught.value
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("body", "kinds"), [
+    ("o[t // 2] = 1", {"WW": "same_warp"}),
+    ("o[t] = 1\na[t] = o[t ^ 1]", {"RW": "same_warp"}),
+    ("o[t] = 1\na[t] = o[t ^ 32]", {"RW": "cross_warp"}),
+    ("o[t // 40] += 1", {"RW": "cross_warp", "WW": "cross_warp"}),
+    ("if t < 32:\n    o[t] = 1\n    cuda.syncwarp()\n    a[t] = o[t ^ 1]\nelse:\n    o[t // 2] = 1",
+     {"RW": "cross_warp", "WW": "cross_warp"}),
+    ("o[t] = 1\nif t < 32:\n    cuda.syncwarp()\na[t] = o[t ^ 1]\nif t % 32 < 2:\n    o[75] = 1",
+     {"RW": "same_warp", "WW": "cross_warp"}),
+    ("cuda.atomic.add(o, t // 2, 1)\nif t % 2:\n    o[t // 2] = 1", {"WW": "same_warp"}),
+    ("o[t] = t\na[t // 2] = 1.0\nif t == 1:\n    o[33] = 2", {"WW": "cross_warp"}),
+])
+@pytest.mark.parametrize("where", ["global", "shared"])
+def test_kinds_of_races_within_a_block(where, body, kinds, executor):
+    if where == "shared":
+        fill = "p = cuda.shared.array(144, int32)\np[t] = p[t + 72] = 0\ncuda.syncthreads()\n"
+        body = fill + body.replace("o[", "p[").replace("(o,", "(p,")
+    o, a = np.zeros(4096, np.int32), np.zeros(4096, np.float32)
+    with pytest.raises(KernelError) as caught:
+        launch(kernel(body), 1, 72, o, a, executor=executor)
+    assert caught.value.kind == ("race" if where == "shared" else "global_race")
+    assert caught.value.race_kinds == kinds
+
+
+def test_a_word_that_all_threads_touch_costs_no_time_for_each_pair():
+    body = "s = cuda.shared.array(1, int32)\nfor k in range(8):\n    s[0] = s[0] + 1"
+    start = process_time()
+    with pytest.raises(KernelError) as caught:
+        launch(kernel(body), 1, 1024, *arrays())
+    assert process_time() - start < 2
+    assert caught.value.race_kinds == {"RW": "cross_warp", "WW": "cross_warp"}
 
 
 def test_a_race_between_blocks_names_the_threads():

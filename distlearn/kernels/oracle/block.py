@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ class Block:
         self.tests: defaultdict[tuple[int, Key, int], list[bool]] = defaultdict(list)
         self.fresh: defaultdict[tuple[int, int], list[Touch]] = defaultdict(list)
         self.syncwarps = 0
+        self.moves: Counter[tuple[int, int]] = Counter()  # of ``while``: turns with a change
         self.threads = [Thread(self, i, place) for i, place in enumerate(places)]
 
     def run(self, arguments: list[Any]) -> Generator[Key, None, Located | None]:
@@ -195,9 +196,9 @@ class Block:
         """Races and uninitialised reads of the interval that ends; begins the next one."""
         found: list[Located] = []
         for space, kind in (("shared", "race"), ("global", "global_race")):
-            kinds, pairs = self.interval.races(space, self.ordered)
-            if kinds and not found:
-                a, b, word = min(pairs)
+            kinds, pair = self.interval.races(space, self.ordered)
+            if pair is not None and not found:
+                a, b, word = pair
                 memories: list[Memory] | list[Small] = list(
                     self.grid.memories.values()) if space == "global" else list(
                         self.arrays.values())

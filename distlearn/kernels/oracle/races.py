@@ -32,21 +32,41 @@ class Interval:
         self.words: defaultdict[Word, set[tuple[str, int, int, int]]] = defaultdict(set)
 
     def races(self, space: str, ordered: Ordered
-              ) -> tuple[dict[str, str], list[tuple[Touch, Touch, Word]]]:
-        """Kinds of conflicts in a space ("cross_warp" beats "same_warp"), and the pairs."""
+              ) -> tuple[dict[str, str], tuple[Touch, Touch, Word] | None]:
+        """Kinds of conflicts in a space ("cross_warp" beats "same_warp"), and the first pair.
+
+        Nothing orders threads of different warps: of those it is enough to know which warps read
+        and write, so that a word which all threads touch does not cost all their pairs.
+        """
         kinds: dict[str, str] = {}
-        pairs = []
-        for word, touches in self.words.items():
-            if word[0] != space or len(touches) == 1 or all(t[0] == "R" for t in touches):
+        pairs: list[tuple[Touch, Touch, Word]] = []
+        within: list[list[Touch]] = []
+        for word, touched in self.words.items():
+            if word[0] != space or len(touched) == 1 or all(t[0] == "R" for t in touched):
                 continue
-            for a, b in combinations(map(Touch._make, sorted(touches)), 2):
+            touches = [*map(Touch._make, sorted(touched))]
+            first = next(((a, b) for a, b in combinations(touches, 2) if conflict(a, b, ordered)),
+                         None)
+            if first is None:
+                continue
+            pairs.append((*first, word))
+            warps: defaultdict[int, list[Touch]] = defaultdict(list)
+            for touch in touches:
+                warps[touch.thread // 32].append(touch)
+            within += warps.values()
+            plain, all_ = ({t.thread // 32 for t in touches if t.op in ops} for ops in ("W", "WA"))
+            readers = {t.thread // 32 for t in touches if t.op == "R"}
+            if plain and len(all_) > 1:
+                kinds["WW"] = "cross_warp"
+            if readers and len(readers | all_) > 1:
+                kinds["RW"] = "cross_warp"
+        for touches in within:
+            if len(kinds) == 2:
+                break
+            for a, b in combinations(touches, 2):
                 if conflict(a, b, ordered):
-                    kind = "WW" if "R" not in (a.op, b.op) else "RW"
-                    cross = a.thread // 32 != b.thread // 32
-                    if cross or kind not in kinds:
-                        kinds[kind] = "cross_warp" if cross else "same_warp"
-                    pairs.append((a, b, word))
-        return kinds, pairs
+                    kinds.setdefault("WW" if "R" not in (a.op, b.op) else "RW", "same_warp")
+        return kinds, min(pairs, default=None)
 
 
 def conflict(a: Touch, b: Touch, ordered: Ordered) -> bool:

@@ -80,14 +80,25 @@ class Thread(Computing):
         self.stack[-1] += 1
 
     def again(self, variables: dict[str, Any], *decisive: str) -> None:
-        """Begin an iteration of ``while``: one in which nothing changes that its end depends on."""
+        """Begin an iteration of ``while``, if anything has changed that its end depends on.
+
+        That may be with the block's other threads, where a barrier in the loop lets them run: two
+        iterations in which none of them has changed anything are one that waits.
+        """
         self.stack[-1] += 1
         depth, changes = len(self.stack), self.block.grid.changes
         state = [changes[memory_of(v)] if isinstance(v, Small | Global) else v
                  for v in map(variables.get, decisive)]
-        if self.stack[-1] > 1 and _same(self.seen.get(depth), state):
-            raise KernelError("spin_wait", WAITS, line=self.line_of(self.stack[-2]))
-        self.seen[depth] = state
+        before, count = self.seen.get(depth, (None, None))
+        moves, loop = self.block.moves, (depth, self.stack[-2])
+        if self.stack[-1] < 2 or not _same(before, state):
+            moves[loop] += self.stack[-1] > 1
+            count = None
+        else:
+            if count == moves[loop]:
+                raise KernelError("spin_wait", WAITS, line=self.line_of(self.stack[-2]))
+            count = moves[loop]
+        self.seen[depth] = state, count
 
     def leave(self, depth: int) -> None:
         """End a loop."""

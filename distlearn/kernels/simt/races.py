@@ -7,7 +7,8 @@ word: an access by another thread is a conflict. Only then is the slow classific
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from itertools import combinations, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -137,22 +138,32 @@ def shared_race(space: Space, accesses: list[Any], clean: set[Any], syncwarps: l
             for thread, element in zip(who[here].tolist(), at[here].tolist(), strict=True):
                 interval.words["shared", access.array.number, element].add(
                     (access.op, thread, access.epoch, access.line))
-        start = block * space.threads
-
-        def both(a: Touch, b: Touch, start: int = start) -> bool:
-            return ordered(syncwarps, (start + a.thread, a.epoch), (start + b.thread, b.epoch))
-
-        kinds, pairs = interval.races("shared", both)
-        if kinds:
-            a, b, word = min(pairs)
-            return KernelError(
-                "race", f"threads {a.thread} ({a.op}, line {a.line}) and {b.thread} ({b.op}, line "
-                f"{b.line}) touch {arrays[word[1]].element(word[2])} with no barrier between",
-                line=max(a.line, b.line), block=int(space.numbers[block]), thread=a.thread,
-                race_kinds=kinds)
+        error = _within_block(space, block, interval, "shared", arrays, syncwarps)
+        if error is not None:
+            return error
     if known:
         clean.add(keys)
     return None
+
+
+def _within_block(space: Space, block: int, interval: Interval, where: str,
+                  arrays: Mapping[int, Storage | Memory], syncwarps: list[Mask]
+                  ) -> KernelError | None:
+    """The error of the threads of one block that conflict, and of what kinds that is."""
+    start = block * space.threads
+
+    def both(a: Touch, b: Touch) -> bool:
+        return ordered(syncwarps, (start + a.thread, a.epoch), (start + b.thread, b.epoch))
+
+    kinds, pair = interval.races(where, both)
+    if pair is None:
+        return None
+    a, b, word = pair
+    return KernelError(
+        "race" if where == "shared" else "global_race", f"threads {a.thread} ({a.op}, line "
+        f"{a.line}) and {b.thread} ({b.op}, line {b.line}) of block {space.numbers[block]} touch "
+        f"{arrays[word[1]].element(word[2])} with no barrier between", line=max(a.line, b.line),
+        block=int(space.numbers[block]), thread=a.thread, race_kinds=kinds)
 
 
 def ordered(syncwarps: list[Mask], a: tuple[int, int], b: tuple[int, int]) -> bool:
@@ -272,7 +283,7 @@ class GlobalRaces:
             return None
         accesses = plain(accesses)
         written = {a.array for a in accesses if a.op != "R"}
-        found = None
+        blocks: defaultdict[int, Interval] = defaultdict(Interval)
         for memory in sorted(written, key=lambda m: m.number):
             mine = [a for a in accesses if a.array is memory]
             lanes = [a.words() for a in mine]
@@ -282,14 +293,18 @@ class GlobalRaces:
             for op, (word, _) in zip(ops, lanes, strict=True):
                 if op == "W":
                     owners.scratch[word] = -1
-            found = found or self._explain(space, memory, bad, mine, lanes, syncwarps)
+            if bad.size:
+                self._explain(space, memory, bad, mine, lanes, syncwarps, blocks)
             for access, (word, lane) in zip(mine, lanes, strict=True):
                 if access.op != "R":
                     self._written(memory, access, word, self._code(space, access, lane))
         for access in accesses:
             if access.op == "R":
                 self._read(space, access)
-        return found
+        memories = {memory.number: memory for memory in written if isinstance(memory, Memory)}
+        errors = (_within_block(space, block, blocks[block], "global", memories, syncwarps)
+                  for block in sorted(blocks))
+        return next((error for error in errors if error is not None), None)
 
     def _stored_at_once(self, space: Space, accesses: list[Any]) -> bool:
         """Note stores of all iterations of loops; False if there is more, or a conflict."""
@@ -354,30 +369,28 @@ class GlobalRaces:
             block=min(blocks), race_kinds={"RW" if "R" in ops else "WW": "cross_warp"})
 
     def _explain(self, space: Space, memory: Memory, bad: Array, accesses: list[Access],
-                 lanes: list[tuple[Array, Array]], syncwarps: list[Mask]) -> KernelError | None:
-        """The error if two threads of one block conflict; between blocks it waits for the end."""
-        if not bad.size:
-            return None
+                 lanes: list[tuple[Array, Array]], syncwarps: list[Mask],
+                 blocks: dict[int, Interval]) -> None:
+        """Note what the threads of each block did; what blocks did waits for the end."""
         here = [np.flatnonzero(np.isin(word, bad)) for word, _ in lanes]
         touches = sorted(
             (int(word[n]), int(lane[n]), number)
             for number, ((word, lane), some) in enumerate(zip(lanes, here, strict=True))
             for n in some)
+        for word, lane, number in touches:
+            op, epoch, line = accesses[number].op, accesses[number].epoch, accesses[number].line
+            blocks[lane // space.threads].words["global", memory.number, word].add(
+                (op, lane % space.threads, epoch, line))
         for word, of_word in groupby(touches, key=itemgetter(0)):
-            all_of_word = list(of_word)
-            for _, of_block in groupby(all_of_word, key=lambda t: t[1] // space.threads):
-                error = _conflict(space, memory, word, list(of_block), accesses, syncwarps)
-                if error is not None:
-                    return error
             if self.between is None:
-                # One touch of each kind and block is enough: none conflict within a block.
+                # One touch of each kind and block is enough: if some of a block conflict, that is
+                # the error.
                 firsts = {(lane // space.threads, accesses[number].op): (word, lane, number)
-                          for _, lane, number in reversed(all_of_word)}
+                          for _, lane, number in reversed([*of_word])}
                 by_op = {op: [t for (_, o), t in firsts.items() if o == op][:2] for op in "WAR"}
                 self.between = _conflict(space, memory, word,
                                          [t for ts in by_op.values() for t in ts],
                                          accesses, syncwarps)
-        return None
 
     def _written(self, memory: Memory, access: Access, word: Array, code: Array) -> None:
         """Two plain writers, or a writer and an atomic, of different blocks are a race."""
