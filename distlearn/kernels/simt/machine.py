@@ -36,10 +36,11 @@ from distlearn.kernels.simt.carried import Nest
 from distlearn.kernels.simt.compiled import Compiled
 from distlearn.kernels.simt.frame import Frame
 from distlearn.kernels.simt.frozen import codes_of
+from distlearn.kernels.simt.global_races import GlobalRaces
 from distlearn.kernels.simt.local import Local
 from distlearn.kernels.simt.loops import DependentError, Trial
 from distlearn.kernels.simt.numbers import Whole, numeric
-from distlearn.kernels.simt.races import Access, GlobalRaces, plain, shared_race
+from distlearn.kernels.simt.races import Access, plain, shared_race
 from distlearn.kernels.simt.space import Mask, Space
 from distlearn.kernels.simt.vectors import Array, Sym
 
