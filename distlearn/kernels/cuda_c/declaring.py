@@ -64,12 +64,10 @@ class Declaring(Assigning):
         made = self._number(self.result(node.init), kind, node) if node.init else None
         self.line = node.coord.line
         if node.name in self.survey.boxed:
-            held = self.fresh(node.name)
-            self.registers.add(held)
-            self.assign(held, self.new("local", (1,), kind))
+            cell = self._cell(node, kind)
             if made is not None:
-                self.put(Place(held, number(0), kind, True), made, node)
-            return Cell(held, kind)
+                self.put(Place(cell.name, number(0), kind, True), made, node)
+            return cell
         steady = not self.survey.assigned[node.name] and made is not None
         held = self.fresh(node.name)
         if made is not None:
@@ -104,14 +102,23 @@ class Declaring(Assigning):
             made = Record(kind, fields)
         elif node.init is not None:
             made = self.to(self.result(node.init), kind, node)
-        if made is not None and not self.survey.assigned[node.name]:
+        boxed = node.name in self.survey.boxed and types.elements(kind) is not None
+        if made is not None and not boxed and not self.survey.assigned[node.name]:
             return self.keep(made, node.name)
-        named = self._blank(node.name, kind)
+        named = self._cell(node, kind) if boxed else self._blank(node.name, kind)
         if made is not None:
-            assert isinstance(made, Record) and isinstance(named, RecordVar)
+            assert isinstance(made, Record)
             for field, value in made.fields.items():
-                self.put(self.field(named, field, node), value, node)
+                self.put(self.field(self.of_named(named), field, node), value, node)
         return named
+
+    def _cell(self, node: Any, kind: CType) -> Cell:
+        """A variable that pointers may point to: an array of its thread."""
+        element, total = self._elements(kind, node)
+        held = self.fresh(node.name)
+        self.registers.add(held)
+        self.assign(held, self.new("local", (total,), element))
+        return Cell(held, kind)
 
     def _blank(self, wanted: str, kind: CType) -> Named:
         """A variable without a value."""

@@ -156,6 +156,8 @@ class Host(Evaluation):
             return
         spot = self.variable(node.name, kind, node)
         if node.init is None:
+            if kind == types.DIM3:
+                self.put(spot, self.to(Held(types.INT, 1), kind))
             return
         if spot.register:
             init = node.init.exprs[0] if isinstance(node.init, c_ast.InitList) else node.init
@@ -195,7 +197,13 @@ class Host(Evaluation):
             block, offset = self.memory.at(address, kind.size, "host")
             block.data[offset:offset + kind.size] = bytes(kind.size)
             places: list[tuple[int, CType]] = []
-            if isinstance(kind, Array):
+            flat = types.elements(kind)
+            bare = not any(isinstance(item, c_ast.InitList) or getattr(item, "type", "") == "string"
+                           for item in init.exprs)
+            if bare and flat is not None and isinstance(kind, Array) and isinstance(
+                    kind.item, Array):  # rows without braces of their own
+                places = [(i * flat[0].size, flat[0]) for i in range(flat[1])]
+            elif isinstance(kind, Array):
                 places = [(i * kind.item.size, kind.item) for i in range(kind.length or 0)]
             elif isinstance(kind, Struct):
                 places = [(kind.offsets[name], inner) for name, inner in kind.fields]

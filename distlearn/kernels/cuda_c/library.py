@@ -60,6 +60,13 @@ def _memcpy(host: Host, a: list[Held]) -> Held:
     return a[0]
 
 
+def _memcmp(host: Host, a: list[Held]) -> Held:
+    size = int(a[2].value)
+    first, second = (bytes(block.data[offset:offset + size]) for block, offset in (
+        host.memory.at(held.value, size, "host") for held in a[:2]))
+    return Held(INT, (first > second) - (first < second))
+
+
 def _memset(host: Host, a: list[Held]) -> Held:
     _set(host, a, "host")
     return a[0]
@@ -101,6 +108,14 @@ def text_at(host: Host, address: int) -> str:
     data = bytes(block.data[offset:])
     return data[:data.index(0)].decode(errors="replace") if 0 in data else data.decode(
         errors="replace")
+
+
+def _leading(pattern: str, kind: Number, convert: Callable[[str], Any]) -> Call:
+    """The number that a string begins with, or 0."""
+    def call(host: Host, a: list[Held]) -> Held:
+        found = re.match(rf"\s*({pattern})", text_at(host, a[0].value))
+        return Held(kind, convert(found[1]) if found else convert("0"))
+    return call
 
 
 def formatted(host: Host, a: list[Held]) -> str:
@@ -218,6 +233,8 @@ def _nothing(host: Host, a: list[Held]) -> Held:
 
 LIBRARY: dict[str, Call] = {
     "malloc": _malloc, "calloc": _calloc, "free": _free, "memcpy": _memcpy, "memset": _memset,
+    "memcmp": _memcmp, "atoi": _leading(r"[-+]?\d+", INT, int),
+    "atof": _leading(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", DOUBLE, np.float64),
     "cudaMalloc": _allocate("device"), "cudaFree": _release("device"),
     "cudaMallocHost": _allocate("host"), "cudaHostAlloc": _allocate("host"),
     "cudaFreeHost": _release("host"), "cudaMemcpy": _cuda_memcpy,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -186,12 +187,30 @@ class Source:
             parameters.append((parameter.name or f"_{len(parameters)}", kind))
         marks = self.marks(decl)
         result = self.type_of(decl.type.type)
+        self._lengths(node.body, [name for name, _ in parameters])
         if "__global__" in marks and result != types.VOID:
             refuse(f"the kernel {decl.name} must return void", decl.coord, self.filename)
         last = max((getattr(n.coord, "line", 0) for n in walk(node) if n.coord),
                    default=node.coord.line)
         return Function(decl.name, marks, result, tuple(parameters), node.body,
                         node.coord.line, self._closing_line(last))
+
+    def _lengths(self, body: Any, parameters: list[str]) -> None:
+        """Put the numbers of a function's own constants into the lengths of its arrays."""
+        nodes, outside = walk(body), self.constants  # an inner block comes after its outer ones
+        names = Counter([*parameters, *(n.name for n in nodes if isinstance(n, c_ast.Decl))])
+        self.constants = {word: known for word, known in outside.items() if word not in names}
+        for node in nodes:
+            if isinstance(node, c_ast.Decl) and "const" in node.quals and names[node.name] == 1:
+                found = self.fold(node.init) if isinstance(node.type, c_ast.TypeDecl) else None
+                kind = self.type_of(node.type) if found is not None else None
+                if found is not None and isinstance(kind, Number):
+                    self.constants[node.name] = arithmetic.convert(found, kind)
+            elif isinstance(node, c_ast.ArrayDecl) and node.dim is not None:
+                found = self.fold(node.dim)
+                if found is not None and found.type.is_integer and found.value > 0:
+                    node.dim = c_ast.Constant("int", str(found.value), node.dim.coord)
+        self.constants = outside
 
     def _closing_line(self, line: int) -> int:
         """The line of the brace that ends a function whose last node is on ``line``."""

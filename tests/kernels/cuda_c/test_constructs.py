@@ -26,6 +26,15 @@ CONSTRUCTS = {
                             ROW + "y[t] = f(s, t / 4);", lambda t: t // 4 * 4 + 1),
     "result by a pointer": ("__device__ void f(int *a, int b) { *a += b; }\n",
                             "int x = 3; f(&x, t); y[t] = x;", lambda t: t + 3),
+    "structures by a pointer": (
+        ("struct Sum { float x, y; }; __device__ void add(struct Sum *s, float3 v) {"
+         "s->x += v.x; s->y += v.z; }\n__device__ void one(float3 *v) { v->z = 1; }\n"),
+        ("Sum s = {1, 2}; float3 v = make_float3(t, 5, 7); one(&v); for (int i = 0; i < 3; i++)"
+         "add(&s, v); Sum *p = &s; y[t] = p->x + 100 * s.y;"), lambda t: 1 + 3 * t + 500),
+    "lengths of a function's own": ("const int N = 99;\n", (
+        "const int N = 4, M = N * N; constexpr int W = N + 1; __shared__ float s[N][W]; int a[M];"
+        "for (int i = 0; i < M; i++) a[i] = i; s[t / N][t % N] = a[t]; __syncthreads();"
+        "y[t] = s[t % N][t / N] + 100 * N;"), lambda t: t % 4 * 4 + t // 4 + 400),
     "pointer difference": ("", "float *a = y + 3, *b = y + t; y[t] = b - a + (b > a);",
                            lambda t: t - 3 + (t > 3)),
     "structures": (COMPLEX, "cplx z = {1, t}; z = mul(z, z); y[t] = mul(z, z).im;",

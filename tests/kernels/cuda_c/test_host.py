@@ -188,6 +188,36 @@ def test_idioms_of_host_code():
     assert run.launches[0].grid == (2, 2, 1)
 
 
+# gcc 12 prints the same for the lines without a launch; dim3's constructor gives 1 for what is
+# left out (CUDA C++ Programming Guide, "dim3").
+LENGTHS = """
+__global__ void k(int *d, int n) { d[threadIdx.y * n + threadIdx.x] = blockDim.y; }
+int main(int argc, char **argv) {
+  const int n = 4;
+  const size_t rows = n / 2;
+  int a[rows * n], b[n][2] = {1, 2, 3};
+  dim3 grid, block;
+  block.x = n; block.y = rows;
+  int *d;
+  cudaMalloc(&d, sizeof(a));
+  k<<<grid, block>>>(d, n);
+  cudaMemcpy(a, d, sizeof a, cudaMemcpyDeviceToHost);
+  printf("%zu %zu %d %u %u %d\\n", sizeof(a), sizeof(b), a[7], grid.z, block.z, b[1][0]);
+  const char x[] = {1, 2, 3}; unsigned char y[] = {1, 2, 200};
+  printf("%d %d %d\\n", memcmp(x, y, 2) == 0, memcmp(x, y, 3) < 0, memcmp(y, x, 3) > 0);
+  printf("%d %d %g %g %d\\n", atoi("  -12abc"), atoi("x"), atof(" -2.5e2x"), atof(".5"),
+         argc > 1 ? atoi(argv[1]) : 0);
+  return 0;
+}
+"""
+
+
+def test_lengths_of_arrays_blocks_and_texts():
+    run = cuda_c.load(LENGTHS).run("37")
+    assert run.output == "32 32 2 1 1 3\n1 1 1\n-12 0 -250 0.5 37\n"
+    assert (run.launches[0].grid, run.launches[0].block) == ((1, 1, 1), (4, 2, 1))
+
+
 BAD = {
     "void f() {\n  int x = 3\n  x = 4;\n}": (3, "no C before 'x'; is a ; missing after '3'"),
     "void f() {\n  int x = (3;\n}": (3, "this } closes nothing; the . of line 2 is open"),
