@@ -218,6 +218,39 @@ def test_lengths_of_arrays_blocks_and_texts():
     assert (run.launches[0].grid, run.launches[0].block) == ((1, 1, 1), (4, 2, 1))
 
 
+ABSENT = """
+typedef struct { int n; float *bias; } Layer;
+__device__ float plus(const float *b, int i) { return b ? b[i] : 100; }
+__global__ void k(float *y, float *sums, Layer l) {
+  int t = threadIdx.x;
+  const float *b = l.bias;
+  y[t] += b == NULL ? 1 : b[t];
+  if (t == l.n - 1 && sums != NULL) sums[blockIdx.x] = y[t];
+  if (!sums) y[t] += plus(l.bias, t);
+}
+void run(float *y, float *bias) {
+  float *dy, *sum, *db = NULL;
+  cudaMalloc(&dy, 16); cudaMalloc(&sum, 4);
+  cudaMemcpy(dy, y, 16, cudaMemcpyHostToDevice);
+  if (bias != nullptr) { cudaMalloc(&db, 16); cudaMemcpy(db, bias, 16, cudaMemcpyHostToDevice); }
+  Layer l = {4, db};
+  k<<<1, 4>>>(dy, nullptr, l);
+  k<<<1, 4>>>(dy, sum, l);
+  cudaMemcpy(y, dy, 16, cudaMemcpyDeviceToHost);
+  cudaMemcpy(y, sum, 4, cudaMemcpyDeviceToHost);
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("bias", "wanted"), [
+    (np.arange(4, dtype=np.float32), [9, 3, 6, 9]), (0, [102, 102, 102, 102])])
+def test_a_pointer_that_is_null_is_known_in_kernels(executor, bias, wanted):
+    y = np.zeros(4, np.float32)
+    cuda_c.load(ABSENT).call("run", y, bias, executor=executor)
+    assert y.tolist() == wanted  # y[0] is the sum
+
+
 BAD = {
     "void f() {\n  int x = 3\n  x = 4;\n}": (3, "no C before 'x'; is a ; missing after '3'"),
     "void f() {\n  int x = (3;\n}": (3, "this } closes nothing; the . of line 2 is open"),
