@@ -13,6 +13,7 @@ from pycparser import c_ast, c_parser
 
 from distlearn.kernels.cuda_c import arithmetic, types
 from distlearn.kernels.cuda_c.arithmetic import Known, UndefinedError
+from distlearn.kernels.cuda_c.defaults import without_defaults
 from distlearn.kernels.cuda_c.errors import SourceError, refuse
 from distlearn.kernels.cuda_c.preprocess import Preprocessor, Token
 from distlearn.kernels.cuda_c.spelling import MARKS, Speller, render
@@ -68,7 +69,7 @@ class Source:
         self.variables: dict[str, Variable] = {}
         try:
             tokens = Preprocessor(filename, self._condition).run(text)
-            plain = Speller(filename, tokens).run()
+            plain = Speller(filename, without_defaults(tokens)).run()
             for node in self._parse(self._prelude(plain) + render(plain), plain).ext:
                 self._declare(node)
         except SourceError as error:

@@ -218,6 +218,39 @@ def test_lengths_of_arrays_blocks_and_texts():
     assert (run.launches[0].grid, run.launches[0].block) == ((1, 1, 1), (4, 2, 1))
 
 
+DEFAULTS = """
+#include <iostream>
+using namespace std;
+#define gpuErrchk(ans) { gpuAssert((ans), __FILE__, __LINE__); }
+inline void gpuAssert(cudaError_t code, const char *file, int line, bool abort=true)
+{
+  printf("%d %d;", line, abort);
+  if (code != cudaSuccess && abort) exit(code);
+}
+__device__ float f(float x, float y = 2, int z = (1 + 3) * 2);
+__device__ float f(float x, float y, int z) { return 100 * x + 10 * y + z; }
+__global__ void k(float *y) {
+  int t = threadIdx.x;
+  y[t] = f(t) + f(f(t, 1),
+      t, 3);
+}
+int main() {
+  float *y, h[2];
+  gpuErrchk(cudaMalloc(&y, 8));
+  k<<<1, 2>>>(y);
+  gpuErrchk(cudaMemcpy(h, y, 8, cudaMemcpyDeviceToHost))
+  gpuAssert(cudaSuccess, __FILE__, __LINE__, false);
+  printf("%g %g", h[0], h[1]);
+  return 0;
+}
+"""
+
+
+def test_default_arguments():
+    # f(0) = 28, f(0, 1) = 18, f(18, 0, 3) = 1803; f(1) = 128, f(1, 1) = 118, f(118, 1, 3) = 11813
+    assert cuda_c.load(DEFAULTS).run().output == "19 1;21 1;22 0;1831 11941"
+
+
 ABSENT = """
 typedef struct { int n; float *bias; } Layer;
 __device__ float plus(const float *b, int i) { return b ? b[i] : 100; }
