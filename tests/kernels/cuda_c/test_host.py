@@ -316,6 +316,13 @@ BAD = {
     "typedef struct {\n int a };\n": (2, "no C before '}'; |no C before '}'"),
     "int f() {\n return 'ab';\n}": (2, "character literal"),
     "#frob\n": (1, "#frob is no directive"),
+    "#if 1\n#else\n#else\n#endif\n": (3, "#else after #else"),
+    "#if 0\n#else\n": (1, "#if has no #endif"),
+    "void f() {\n int i = 0;\n float i;\n}": (3, "i is declared twice"),
+    "__global__ void k(const float *x) {\n x[0] += 1;\n}": (2, "x is declared const: its memory"),
+    "void f(const float x[4][4]) {\n x[0][1]++;\n}": (2, "x is declared const: its memory"),
+    "void f() {\n const int n = 4;\n n = 5;\n}": (3, "n is declared const: it cannot"),
+    "struct S { int a; };\nvoid f(const struct S *s) {\n s->a = 1;\n}": (3, "s is declared const"),
 }
 
 
@@ -326,6 +333,27 @@ def test_malformed_or_beyond_the_subset(text):
         cuda_c.load(text)
     assert (caught.value.filename, caught.value.lineno) == ("<cuda>", line)
     assert str(caught.value).startswith(f"<cuda>:{line}: ")
+
+
+def test_const_and_names_as_c_allows_them():
+    # gcc -Wall has nothing to say about the first function
+    run = cuda_c.load("""struct S { int *data; int n; };
+int f(const struct S *s, const int *p, int *const q, int i) {
+  const int *const *r = &p;
+  s->data[1] = 5; p = *r + 1; q[0] = *p;
+  for (int i = 0; i < 2; i++) { int p = i; p++; q[1] = p; }
+  { const int n = 1; q[2] = n; }
+  { int n = i; n++; q[2] += n; }
+  return s[0].data[1] + p[0];
+}
+int main() {
+  int a[] = {1, 2, 3, 4}, b[3];
+  struct S s = {a, 4};
+  int c = f(&s, a, b, 7);
+  printf("%d %d %d %d %d\\n", c, a[1], b[0], b[1], b[2]);
+}
+""").run()
+    assert run.output == "10 5 5 2 9\n"
 
 
 @settings(max_examples=30)
