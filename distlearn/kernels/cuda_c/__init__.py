@@ -12,9 +12,10 @@ Understood
     (of parts of a warp too), votes, matches, ``float4``, ``half``, bits of floats; launches; the
     runtime's functions for memory and errors; ``printf`` on the host.
 Refused, each by name, with file, line and reason
-    C++ (templates, classes, references, lambdas, ``nvcuda::wmma``, cooperative groups); ``printf``
-    in a kernel; clocks and events; managed memory; memory of a kernel read as another type, but
-    for dynamic shared memory; pairs of halves and bfloat16; recursion on the device.
+    C++ but for default arguments (templates, classes, references, lambdas, ``nvcuda::wmma``,
+    cooperative groups); ``printf`` in a kernel; clocks and events; managed memory; memory of a
+    kernel read as another type, but for dynamic shared memory; pairs of halves and bfloat16;
+    recursion on the device.
 Known differences
     Constant memory is counted as global memory: its cache is not modelled. A loop ``for (i = a;
     i < b; i += c)`` whose bounds stay the same is a ``range``: its bounds are loaded once, its test

@@ -37,8 +37,6 @@ class Assigning(Expressions):
 
     Attributes
     ----------
-    moving : set of str
-        Python variables that hold one array or another.
     stored : set of str
         Arrays that are written to.
     dynamic : dict of str to Number
@@ -47,7 +45,6 @@ class Assigning(Expressions):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.moving: set[str] = set()
         self.dynamic: dict[str, Number] = {}
         self.stored: set[str] = set()
 

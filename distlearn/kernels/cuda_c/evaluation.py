@@ -12,8 +12,9 @@ from distlearn.kernels.cuda_c import arithmetic, types
 from distlearn.kernels.cuda_c.arithmetic import Known, UndefinedError
 from distlearn.kernels.cuda_c.errors import HostError
 from distlearn.kernels.cuda_c.memory import AccessError, Block, Memory, decode
+from distlearn.kernels.cuda_c.rules import STEPS
 from distlearn.kernels.cuda_c.source import Function, Source
-from distlearn.kernels.cuda_c.survey import STEPS, Survey
+from distlearn.kernels.cuda_c.survey import Survey
 from distlearn.kernels.cuda_c.types import Array, CType, Number, Pointer, Struct
 
 

@@ -63,8 +63,10 @@ class Expressions(Places):
         if node.op == "-" and isinstance(a, Address) and isinstance(b, Value):
             return self.moved(a, self.arithmetic("-", ZERO, self.index(b)), node)
         if node.op in ("==", "!=") and (self._null(a) or self._null(b)):
-            both = self._null(a) and self._null(b)
-            return of_known(Known(types.INT, int(both == (node.op == "=="))))
+            pointer = b if self._null(a) else a
+            null = self.is_null(pointer) if isinstance(pointer, Address) else ast.Constant(True)
+            return Value(null if node.op == "==" else ast.UnaryOp(ast.Not(), null), types.INT,
+                         (0, 1), True)
         if isinstance(a, Address) and isinstance(b, Address) and a.base == b.base:
             if node.op in arithmetic.COMPARE:
                 return self.compare(node.op, a.at, b.at)

@@ -20,11 +20,12 @@ from distlearn.kernels.cuda_c.values import (
     WIDE,
     Address,
     Conversions,
-    Nothing,
     Record,
     Result,
     Value,
     call,
+    codes,
+    compare,
     name,
     number,
     of_known,
@@ -67,6 +68,8 @@ class Places(Conversions):
         The line of the C source that is being translated.
     registers : set of str
         Arrays of one thread alone.
+    moving : set of str
+        Variables that hold one array or another.
     """
 
     def __init__(self, source: Source, function: Function, shape: Shape) -> None:
@@ -75,6 +78,7 @@ class Places(Conversions):
         self.scopes: list[dict[str, Named]] = [{}]
         self.taken: set[str] = set()
         self.registers: set[str] = set()
+        self.moving: set[str] = set()
         self.out: list[ast.stmt] = []
         self.line = function.line
 
@@ -170,11 +174,17 @@ class Places(Conversions):
         """An expression as a test."""
         made = self.result(node)
         if isinstance(made, Address):
-            return ast.Constant(made.base is not None)
+            return ast.UnaryOp(ast.Not(), self.is_null(made))
         if not isinstance(made, Value):
             self.no("a test must be a number", node)
         assert isinstance(made, Value)
         return self.settled(made).code
+
+    def is_null(self, pointer: Address) -> ast.expr:
+        """Whether a pointer is NULL, which a launch passes as an array without elements."""
+        if pointer.base is None or pointer.base in self.moving:
+            return ast.Constant(pointer.base is None)
+        return compare(call("len", name(pointer.base)), "==", number(0))
 
     def of_constant(self, node: Any) -> Result:
         """Translate a literal."""
@@ -372,17 +382,6 @@ class Places(Conversions):
     def keep(self, made: Result, wanted: str) -> Named:
         """Variables that hold a result."""
         raise NotImplementedError
-
-
-def codes(made: Result) -> Iterator[ast.expr]:
-    """All syntax in a result."""
-    if isinstance(made, Value | Nothing):
-        yield made.code
-    elif isinstance(made, Address):
-        yield made.at.code
-    else:
-        for inner in made.fields.values():
-            yield from codes(inner)
 
 
 RESERVED = frozenset(

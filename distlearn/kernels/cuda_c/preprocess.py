@@ -121,7 +121,7 @@ class Preprocessor:
             if len(line) > 1:
                 self._directive(line[1:], conditions)
         if conditions:
-            raise self.error("this #if has no #endif", conditions[-1][2])
+            raise self.error("this #if has no #endif", abs(conditions[-1][2]))
         return made + self.expand(held)
 
     def _lines(self, text: str) -> Iterator[list[Token]]:
@@ -155,8 +155,10 @@ class Preprocessor:
                 raise self.error(f"#{name} without #if", number)
             _, before, start = conditions.pop()
             if name != "endif":
+                if start < 0:  # the line of an #if whose #else has been
+                    raise self.error(f"#{name} after #else", number)
                 taking = not before and (name == "else" or self._condition("if", rest, number))
-                conditions.append((taking, before or taking, start))
+                conditions.append((taking, before or taking, start if name == "elif" else -start))
             return
         if not above:
             return

@@ -11,8 +11,9 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
-from distlearn.kernels.cuda_c import arithmetic, types
+from distlearn.kernels.cuda_c import arithmetic, rules, types
 from distlearn.kernels.cuda_c.arithmetic import Known, UndefinedError
+from distlearn.kernels.cuda_c.defaults import without_defaults
 from distlearn.kernels.cuda_c.errors import SourceError, refuse
 from distlearn.kernels.cuda_c.preprocess import Preprocessor, Token
 from distlearn.kernels.cuda_c.spelling import MARKS, Speller, render
@@ -68,7 +69,7 @@ class Source:
         self.variables: dict[str, Variable] = {}
         try:
             tokens = Preprocessor(filename, self._condition).run(text)
-            plain = Speller(filename, tokens).run()
+            plain = Speller(filename, without_defaults(tokens)).run()
             for node in self._parse(self._prelude(plain) + render(plain), plain).ext:
                 self._declare(node)
         except SourceError as error:
@@ -144,18 +145,21 @@ class Source:
 
     # ---- declarations
 
-    def _check(self, body: Any) -> None:
-        """Refuse literals that are none, whether they run or not."""
-        for node in walk(body):
+    def _check(self, function: Any) -> None:
+        """Refuse what C forbids, and literals that are none, whether they run or not."""
+        nodes = walk(function.body)
+        for node in nodes:
             if isinstance(node, c_ast.Constant):
                 self.fold(node)
+        if isinstance(function.decl.type, c_ast.FuncDecl):
+            rules.check(function, nodes, self.filename)
 
     def _declare(self, node: Any) -> None:
         if isinstance(node, c_ast.Typedef):
             if node.coord.file != PRELUDE:
                 self.types[node.name] = self.type_of(node.type, node.name)
         elif isinstance(node, c_ast.FuncDef):
-            self._check(node.body)
+            self._check(node)
             function = self._function(node)
             self.functions[function.name] = function
         elif isinstance(node, c_ast.Decl):

@@ -113,6 +113,8 @@ class Speller:
         """Rewrite what begins at ``place``; gives where to go on."""
         text = token.text
         if token.kind == "name":
+            if text == "using" and self.text(place + 1) == "namespace":
+                return place + 4
             if text in REFUSED:
                 self.refuse(REFUSED[text], token)
             if text in NAMESPACES and self.text(place + 1) == "::":

@@ -9,7 +9,7 @@ from typing import Any
 
 from pycparser import c_ast
 
-from distlearn.kernels.cuda_c import survey, types
+from distlearn.kernels.cuda_c import rules, survey, types
 from distlearn.kernels.cuda_c.intrinsics import Intrinsics
 from distlearn.kernels.cuda_c.source import walk
 from distlearn.kernels.cuda_c.types import CType, Number
@@ -287,7 +287,7 @@ class Statements(Intrinsics):
         def is_it(at: Any) -> bool:
             return isinstance(at, c_ast.ID) and at.name == variable
 
-        if isinstance(node, c_ast.UnaryOp) and node.op in survey.STEPS and is_it(node.expr):
+        if isinstance(node, c_ast.UnaryOp) and node.op in rules.STEPS and is_it(node.expr):
             return None, 1 if "+" in node.op else -1
         if isinstance(node, c_ast.Assignment) and is_it(node.lvalue):
             if node.op in ("+=", "-="):

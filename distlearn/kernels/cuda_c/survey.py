@@ -8,9 +8,8 @@ from typing import Any
 
 from pycparser import c_ast
 
+from distlearn.kernels.cuda_c.rules import STEPS
 from distlearn.kernels.cuda_c.source import walk
-
-STEPS = ("++", "--", "p++", "p--")
 
 
 class Survey:

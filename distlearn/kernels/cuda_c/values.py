@@ -10,6 +10,7 @@ leaves undefined: ``int32()`` names it. An unsigned one wraps.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,6 +61,17 @@ class Nothing:
 
 
 Result = Value | Address | Record | Nothing
+
+
+def codes(made: Result) -> Iterator[ast.expr]:
+    """All syntax in a result."""
+    if isinstance(made, Value | Nothing):
+        yield made.code
+    elif isinstance(made, Address):
+        yield made.at.code
+    else:
+        for inner in made.fields.values():
+            yield from codes(inner)
 
 
 # ---- syntax

@@ -218,6 +218,72 @@ def test_lengths_of_arrays_blocks_and_texts():
     assert (run.launches[0].grid, run.launches[0].block) == ((1, 1, 1), (4, 2, 1))
 
 
+DEFAULTS = """
+#include <iostream>
+using namespace std;
+#define gpuErrchk(ans) { gpuAssert((ans), __FILE__, __LINE__); }
+inline void gpuAssert(cudaError_t code, const char *file, int line, bool abort=true)
+{
+  printf("%d %d;", line, abort);
+  if (code != cudaSuccess && abort) exit(code);
+}
+__device__ float f(float x, float y = 2, int z = (1 + 3) * 2);
+__device__ float f(float x, float y, int z) { return 100 * x + 10 * y + z; }
+__global__ void k(float *y) {
+  int t = threadIdx.x;
+  y[t] = f(t) + f(f(t, 1),
+      t, 3);
+}
+int main() {
+  float *y, h[2];
+  gpuErrchk(cudaMalloc(&y, 8));
+  k<<<1, 2>>>(y);
+  gpuErrchk(cudaMemcpy(h, y, 8, cudaMemcpyDeviceToHost))
+  gpuAssert(cudaSuccess, __FILE__, __LINE__, false);
+  printf("%g %g", h[0], h[1]);
+  return 0;
+}
+"""
+
+
+def test_default_arguments():
+    # f(0) = 28, f(0, 1) = 18, f(18, 0, 3) = 1803; f(1) = 128, f(1, 1) = 118, f(118, 1, 3) = 11813
+    assert cuda_c.load(DEFAULTS).run().output == "19 1;21 1;22 0;1831 11941"
+
+
+ABSENT = """
+typedef struct { int n; float *bias; } Layer;
+__device__ float plus(const float *b, int i) { return b ? b[i] : 100; }
+__global__ void k(float *y, float *sums, Layer l) {
+  int t = threadIdx.x;
+  const float *b = l.bias;
+  y[t] += b == NULL ? 1 : b[t];
+  if (t == l.n - 1 && sums != NULL) sums[blockIdx.x] = y[t];
+  if (!sums) y[t] += plus(l.bias, t);
+}
+void run(float *y, float *bias) {
+  float *dy, *sum, *db = NULL;
+  cudaMalloc(&dy, 16); cudaMalloc(&sum, 4);
+  cudaMemcpy(dy, y, 16, cudaMemcpyHostToDevice);
+  if (bias != nullptr) { cudaMalloc(&db, 16); cudaMemcpy(db, bias, 16, cudaMemcpyHostToDevice); }
+  Layer l = {4, db};
+  k<<<1, 4>>>(dy, nullptr, l);
+  k<<<1, 4>>>(dy, sum, l);
+  cudaMemcpy(y, dy, 16, cudaMemcpyDeviceToHost);
+  cudaMemcpy(y, sum, 4, cudaMemcpyDeviceToHost);
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
+@pytest.mark.parametrize(("bias", "wanted"), [
+    (np.arange(4, dtype=np.float32), [9, 3, 6, 9]), (0, [102, 102, 102, 102])])
+def test_a_pointer_that_is_null_is_known_in_kernels(executor, bias, wanted):
+    y = np.zeros(4, np.float32)
+    cuda_c.load(ABSENT).call("run", y, bias, executor=executor)
+    assert y.tolist() == wanted  # y[0] is the sum
+
+
 BAD = {
     "void f() {\n  int x = 3\n  x = 4;\n}": (3, "no C before 'x'; is a ; missing after '3'"),
     "void f() {\n  int x = (3;\n}": (3, "this } closes nothing; the . of line 2 is open"),
@@ -250,6 +316,13 @@ BAD = {
     "typedef struct {\n int a };\n": (2, "no C before '}'; |no C before '}'"),
     "int f() {\n return 'ab';\n}": (2, "character literal"),
     "#frob\n": (1, "#frob is no directive"),
+    "#if 1\n#else\n#else\n#endif\n": (3, "#else after #else"),
+    "#if 0\n#else\n": (1, "#if has no #endif"),
+    "void f() {\n int i = 0;\n float i;\n}": (3, "i is declared twice"),
+    "__global__ void k(const float *x) {\n x[0] += 1;\n}": (2, "x is declared const: its memory"),
+    "void f(const float x[4][4]) {\n x[0][1]++;\n}": (2, "x is declared const: its memory"),
+    "void f() {\n const int n = 4;\n n = 5;\n}": (3, "n is declared const: it cannot"),
+    "struct S { int a; };\nvoid f(const struct S *s) {\n s->a = 1;\n}": (3, "s is declared const"),
 }
 
 
@@ -260,6 +333,27 @@ def test_malformed_or_beyond_the_subset(text):
         cuda_c.load(text)
     assert (caught.value.filename, caught.value.lineno) == ("<cuda>", line)
     assert str(caught.value).startswith(f"<cuda>:{line}: ")
+
+
+def test_const_and_names_as_c_allows_them():
+    # gcc -Wall has nothing to say about the first function
+    run = cuda_c.load("""struct S { int *data; int n; };
+int f(const struct S *s, const int *p, int *const q, int i) {
+  const int *const *r = &p;
+  s->data[1] = 5; p = *r + 1; q[0] = *p;
+  for (int i = 0; i < 2; i++) { int p = i; p++; q[1] = p; }
+  { const int n = 1; q[2] = n; }
+  { int n = i; n++; q[2] += n; }
+  return s[0].data[1] + p[0];
+}
+int main() {
+  int a[] = {1, 2, 3, 4}, b[3];
+  struct S s = {a, 4};
+  int c = f(&s, a, b, 7);
+  printf("%d %d %d %d %d\\n", c, a[1], b[0], b[1], b[2]);
+}
+""").run()
+    assert run.output == "10 5 5 2 9\n"
 
 
 @settings(max_examples=30)
