@@ -51,7 +51,7 @@ def solution(function: str) -> str:
     (["i = cuda.grid(1)", "out[i] = 3 * a[i] + 1"],
      ["answer.py, line 6: out of bounds: index 20 on axis 0 of a", "in `out[i] = 3 * a[i] + 1`.",
       "beyond the end must do nothing"]),
-    (["out[0] = 3 * a[0] + 1"], ["line 5: race: thread 0", "out[0]", "Give each element one"]),
+    (["out[0] = 3 * a[0] + 1"], ["line 5: race: threads 0", "out[0]", "Give each element one"]),
     (["i = cuda.grid(1)", "if i < n:", "    cuda.syncthreads()", "    out[i] = 3 * a[i] + 1"],
      ["line 7: barrier divergence", "take it out of the `if`"]),
     (["s = cuda.shared.array(4, float32)", "out[cuda.grid(1)] = s[0]"],
