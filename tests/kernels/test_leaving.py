@@ -194,6 +194,21 @@ def f(out, least):
 
 
 @pytest.mark.parametrize("executor", ["simt", "oracle"])
+def test_a_loop_may_assign_the_variable_of_the_loop_around_it(executor):
+    f = kernels_from_text("""\
+def f(out, ends):
+    i = cuda.threadIdx.x
+    for k in range(3):
+        while k < ends[i]:
+            k = 2 * k + 1
+        out[i] += k
+""")["f"]
+    out = np.zeros(8, np.int64)
+    launch(f, 1, 8, out, np.arange(8), executor=executor)
+    assert out.tolist() == [3, 4, 8, 11, 19, 19, 25, 25]
+
+
+@pytest.mark.parametrize("executor", ["simt", "oracle"])
 def test_each_thread_leaves_with_its_own(executor):
     """By the test, break, continue and return; with numbers of two types, and names of the loop."""
     f = kernels_from_text("""\

@@ -16,7 +16,6 @@ from distlearn.kernels.simt.races import (
     Access,
     Iterations,
     conflicts,
-    ordered,
     plain,
     within_block,
 )
@@ -57,18 +56,15 @@ class Owners:
             codes[word[many]] = first[many]
 
 
-def _conflict(space: Space, memory: Memory, word: int, touches: list[tuple[int, int, int]],
-              accesses: list[Access], syncwarps: list[Mask]) -> KernelError | None:
-    """The error of the first two lanes that conflict on one word."""
+def _between(space: Space, memory: Memory, word: int, touches: list[tuple[int, int, int]],
+             accesses: list[Access]) -> KernelError | None:
+    """The error of the first two lanes of different blocks that conflict on one word."""
     if not {accesses[number].op for _, _, number in touches} - {"R"}:
         return None
     for (_, one, first), (_, two, second) in combinations(touches, 2):
         a, b = accesses[first], accesses[second]
-        if one == two or a.op == b.op == "R" or a.op == b.op == "A":
-            continue
         at, to = space.place(one), space.place(two)
-        if at["block"] == to["block"] and at["thread"] // 32 == to["thread"] // 32 and (
-                ordered(syncwarps, (one, a.epoch), (two, b.epoch))):
+        if at["block"] == to["block"] or a.op == b.op == "R" or a.op == b.op == "A":
             continue
         kind = "RW" if "R" in (a.op, b.op) else "WW"
         return KernelError(
@@ -107,7 +103,7 @@ class GlobalRaces:
                 if op == "W":
                     owners.scratch[word] = -1
             if bad.size:
-                self._explain(space, memory, bad, mine, lanes, syncwarps, blocks)
+                self._explain(space, memory, bad, mine, lanes, blocks)
             for access, (word, lane) in zip(mine, lanes, strict=True):
                 if access.op != "R":
                     self._written(memory, access, word, self._code(space, access, lane))
@@ -182,8 +178,7 @@ class GlobalRaces:
             block=min(blocks), race_kinds={"RW" if "R" in ops else "WW": "cross_warp"})
 
     def _explain(self, space: Space, memory: Memory, bad: Array, accesses: list[Access],
-                 lanes: list[tuple[Array, Array]], syncwarps: list[Mask],
-                 blocks: dict[int, Interval]) -> None:
+                 lanes: list[tuple[Array, Array]], blocks: dict[int, Interval]) -> None:
         """Note what the threads of each block did; what blocks did waits for the end."""
         here = [np.flatnonzero(np.isin(word, bad)) for word, _ in lanes]
         touches = sorted(
@@ -196,14 +191,12 @@ class GlobalRaces:
                 (op, lane % space.threads, epoch, line))
         for word, of_word in groupby(touches, key=itemgetter(0)):
             if self.between is None:
-                # One touch of each kind and block is enough: if some of a block conflict, that is
-                # the error.
+                # One touch of each kind and block is enough.
                 firsts = {(lane // space.threads, accesses[number].op): (word, lane, number)
                           for _, lane, number in reversed([*of_word])}
                 by_op = {op: [t for (_, o), t in firsts.items() if o == op][:2] for op in "WAR"}
-                self.between = _conflict(space, memory, word,
-                                         [t for ts in by_op.values() for t in ts],
-                                         accesses, syncwarps)
+                self.between = _between(space, memory, word,
+                                        [t for ts in by_op.values() for t in ts], accesses)
 
     def _written(self, memory: Memory, access: Access, word: Array, code: Array) -> None:
         """Two plain writers, or a writer and an atomic, of different blocks are a race."""

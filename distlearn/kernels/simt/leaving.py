@@ -42,13 +42,12 @@ def loops(tree: ast.FunctionDef) -> dict[ast.For | ast.While, Loop]:
     [(('k', 'x'), ['x'])]
     """
     found: dict[ast.For | ast.While, Loop] = {}
+    reads = _reads(tree)
 
     def visit(node: ast.AST, outermost: ast.AST | None, watched: frozenset[str]) -> None:
         if isinstance(node, ast.For | ast.While):
             # The next iteration of a loop around this one may read what this one has assigned.
-            later = _reads(tree)
-            if outermost is None:
-                later.subtract(_reads(node))
+            later = reads if outermost is not None else reads - _reads(node)
             assigned = sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)
                                and isinstance(n.ctx, ast.Store)})
             mentioned = sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)})
@@ -65,7 +64,10 @@ def loops(tree: ast.FunctionDef) -> dict[ast.For | ast.While, Loop]:
 
 
 def _reads(tree: ast.AST) -> Counter[str]:
-    """How often each name is read; ``x += 1`` reads x."""
+    """How often each name is read; ``x += 1`` reads x.
+
+    Unlike in `carried.free_reads`, variables of loops count: a loop in them may assign them.
+    """
     return Counter(
         [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         + [n.target.id for n in ast.walk(tree) if isinstance(n, ast.AugAssign)

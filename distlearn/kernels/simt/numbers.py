@@ -72,8 +72,7 @@ def binary(space: Space, line: int, kind: str, a: Any, b: Any, mask: Mask) -> An
                 nonzero(line, kind, b, mask)
                 b = np.where(zero, 1, b)
             elif kind != "Div" and isinstance(b, np.int64) and b > 0 and b & (b - 1) == 0:
-                # Numpy divides one by one, but shifts and masks many at once.
-                return a & (b - 1) if kind == "Mod" else a >> (int(b).bit_length() - 1)
+                return by_power_of_two(kind, a, int(b))
         if kind == "Div" or (kind == "Pow" and np.any(b < 0)):
             a = np.float64(a)
     elif kind == "Pow" and not is_real(b):  # a float keeps its type, in numba as in numpy
@@ -93,18 +92,23 @@ def with_constant(kind: str, left: ast.expr, right: ast.expr) -> Callable[[Any],
     whole, function, first = constant.value, OPERATIONS[kind], constant is left
     if abs(whole) >= 1 << 32 or (kind in ("FloorDiv", "Mod") and (first or whole <= 0)):
         return None
-    number, shift = np.int64(whole), whole.bit_length() - 1
+    number = np.int64(whole)
+    power = kind in ("FloorDiv", "Mod") and whole & (whole - 1) == 0
 
     def run(value: Any) -> Any:
         if type(value) is int and abs(value) < 1 << 30:
             return function(whole, value) if first else function(value, whole)
         if type(value) is not np.ndarray or value.dtype != INT64:
             return None
-        if kind in ("FloorDiv", "Mod") and whole == 1 << shift:
-            # Numpy divides one by one, but shifts and masks many at once.
-            return value >> shift if kind == "FloorDiv" else value & (number - 1)
+        if power:
+            return by_power_of_two(kind, value, whole)
         return function(number, value) if first else function(value, number)
     return run
+
+
+def by_power_of_two(kind: str, value: Any, power: int) -> Any:
+    """``//`` or ``%``: numpy divides one by one, but shifts and masks many at once."""
+    return value & (power - 1) if kind == "Mod" else value >> (power.bit_length() - 1)
 
 
 def nonzero(line: int, kind: str, divisor: Any, mask: Mask) -> None:
